@@ -1,5 +1,7 @@
-// What a mergeable model promises (src/model/ledger.h): its numbers add up to the squared lengths of all rows, and its components
-// are orthonormal as far as their variances count. Which models make the promise, and which do not; and that it survives.
+// Checks what a mergeable model promises (src/model/ledger.h): the terms of its ledger add up to
+// the squared lengths of all rows, and its components are orthonormal, where each is weighted by
+// its variance. Also checks which models have a ledger, and that it is kept when a model is made
+// from tensors.
 #include "session.h"
 
 #include <nlohmann/json.hpp>
@@ -15,7 +17,7 @@ bool is_mergeable(const Model &model) { return (model.summary().capabilities & M
 struct Kernel {
     Settings settings;
     oracle::Pair k;
-    bool amplifies = false; // centres are nearly dependent, so that coefficients are large and rounding counts
+    bool amplifies = false; // nearly dependent centres have large coefficients, which amplify rounding
 };
 
 double cube(const double *x, const double *y, int64_t d) {
@@ -32,16 +34,18 @@ double with_linear(const double *x, const double *y, int64_t d) {
 const Kernel kernels[] = {
     {{{"sigma", "0.9"}}, oracle::gaussian(0.9)},
     {{{"sigma", "30"}}, oracle::gaussian(30), true},
-    {{{"kernel", "polynomial"}, {"gamma", "0.5"}, {"coef0", "1"}, {"degree", "3"}}, cube, true}, // of dimension 35
+    // The feature space has 35 dimensions, so that centres are dependent.
+    {{{"kernel", "polynomial"}, {"gamma", "0.5"}, {"coef0", "1"}, {"degree", "3"}}, cube, true},
     {{{"kernel", "linear + 0.1 laplacian"}, {"sigma", "2"}}, with_linear},
 };
 
-struct Sizes { // relative to self
+struct Sizes { // both relative to `self` of the ledger
     double identity, defect;
 };
 constexpr Sizes f64_allows{1e-11, 1e-13}, f32_allows{1e-6, 1e-7};
 
-// How far a model is from its promises. self: sum s k(x, x) of what it represents.
+// Returns by how much a model misses its promises, relative to sum s k(x, x) over the rows that it
+// represents.
 Sizes measured(const Model &model, const oracle::Pair &k) {
     const double self = report(model, "/ledger/self").get<double>();
     const Matrix c = model.tensor("C"), a = model.tensor("A"), kcc = oracle::gram(k, c, c);
@@ -75,7 +79,7 @@ double self_of(const Matrix &x, const Vector &weights, const oracle::Pair &k, do
 struct Case {
     const char *method;
     Settings more;
-    bool measure = false; // it represents its weighted centres, not the rows
+    bool measure = false; // the model represents its weighted centres, not the rows
 };
 const Case cases[] = {
     {"kpca", {{"components", "6"}}},
@@ -84,7 +88,7 @@ const Case cases[] = {
     {"kpca", {{"solver", "orthogonal"}}},
     {"kpca", {{"storage", "stream"}, {"solver", "block-krylov"}}},
     {"nystrom", {{"m", "90"}}},
-    {"nystrom", {{"certificates", "none"}, {"components", "3"}, {"m", "90"}}}, // by passes
+    {"nystrom", {{"certificates", "none"}, {"components", "3"}, {"m", "90"}}}, // solved iteratively, by passes
     {"nystrom", {{"m", "90"}, {"certificates", "rows"}}},
     {"nystrom", {{"m", "60"}, {"certificates", "exact"}, {"components", "60"}}},
     {"gkpca", {{"m", "90"}, {"components", "90"}}},
@@ -152,7 +156,8 @@ void test_identities() {
     TEST_ASSERT_TRUE(mergeable > 9 * all / 10);
 }
 
-// Many rows: products are iterated in f32, and corrected by f64 ones.
+// With many rows, products are iterated in f32 and corrected by f64 ones. The model must be as
+// accurate as one computed in f64 alone.
 void test_iterated_in_f32() {
     Session session;
     const Matrix x = rows_in_f32(1200);
@@ -166,11 +171,11 @@ void test_models_that_do_not_promise() {
     Session session;
     const Matrix x = rows_in_f32(120);
     const Case none[] = {
-        {"kpca", {{"gram.storage", "f32"}}}, // values of f64 data rounded to f32
+        {"kpca", {{"gram.storage", "f32"}}}, // kernel values of f64 data, rounded to f32
         {"nystrom-full", {{"m", "40"}}},
         {"wnystrom", {{"m", "20"}}},
         {"diffusion", {{"components", "3"}}},
-        {"kpca", {{"kernel", "sigmoid"}, {"gamma", "0.3"}, {"coef0", "-1"}}}, // indefinite
+        {"kpca", {{"kernel", "sigmoid"}, {"gamma", "0.3"}, {"coef0", "-1"}}}, // an indefinite kernel
     };
     for (const Case &one : none) {
         Settings all = one.more;
@@ -185,7 +190,7 @@ void test_models_that_do_not_promise() {
     TEST_ASSERT_FALSE(is_mergeable(compressed) || report(compressed).contains("ledger"));
 }
 
-// A model from the arrays of another one, with a changed text.
+// Makes a model from the tensors of another one and a given text.
 int32_t rebuild(Session &session, const Model &model, const nlohmann::json &text, Model &out) {
     std::vector<const char *> names;
     std::vector<mercer_view> views;
@@ -210,7 +215,7 @@ void test_ledger_travels() {
         OK(rebuild(session, model, text, same));
         TEST_ASSERT_TRUE(is_mergeable(same) && report(same, "/ledger") == text["ledger"]);
 
-        Model without; // as models of earlier versions are
+        Model without; // a text without a ledger, as earlier versions wrote it
         nlohmann::json old = text;
         old.erase("ledger");
         OK(rebuild(session, model, old, without));

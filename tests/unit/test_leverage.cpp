@@ -1,9 +1,10 @@
-// The reducer leverage against exact ridge leverage scores, by how often each row is drawn.
+// Compares the frequency with which the reducer `leverage` draws each row with exact ridge leverage
+// scores.
 #include "reducer_problem.h"
 
 namespace {
 
-// l_i = (K (K + lambda)^-1)_ii of K = sqrt(w_i w_j) k(x_i, x_j), from its eigenpairs.
+// Computes l_i = (K (K + lambda)^-1)_ii of K_ij = sqrt(w_i w_j) k(x_i, x_j) from its eigenpairs.
 Vector exact_scores(const Rows &rows, const oracle::Pair &kernel, double lambda) {
     const int64_t n = rows.x.rows;
     Matrix k = oracle::gram(kernel, rows.x, rows.x), u;
@@ -24,8 +25,10 @@ Vector exact_scores(const Rows &rows, const oracle::Pair &kernel, double lambda)
     return out;
 }
 
-// Rows of a dense clump, of a wide one and a few far away: scores differ by a factor of 10. Drawn m of n, a row comes
-// m l_i / sum l times or so; with the recursion's factor of 3 to both sides. 3 standard deviations for the counts.
+// The rows form a dense clump and a wide one, and a few are far away, so that scores differ by more
+// than a factor of 10. If m of n rows are drawn, the probability of row i should be about m l_i /
+// sum l. The recursive algorithm approximates scores within a factor of 3, up or down; the counts
+// may deviate by 3 standard deviations in addition.
 void test_frequencies() {
     const int64_t n = 160, m = 12, seeds = 3000;
     Matrix x = oracle::Numbers(9).matrix(n, 2);
@@ -60,7 +63,7 @@ void test_frequencies() {
             TEST_ASSERT_TRUE(got <= 3 * expected + 3 * std::sqrt(3 * expected));
             TEST_ASSERT_TRUE(got >= expected / 3 - 3 * std::sqrt(expected / 3));
         }
-        TEST_ASSERT_TRUE(highest > 10 * lowest); // more than 3 x 3: uniform draws do not pass
+        TEST_ASSERT_TRUE(highest > 10 * lowest); // more than 3 * 3, so that uniform draws would fail
     }
 }
 

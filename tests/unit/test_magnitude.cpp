@@ -1,5 +1,6 @@
-// Data of any size that f64 holds: rows times s have eigenvalues times s^2 (linear), or the same ones where the bandwidth
-// is scaled with them; what no type holds is refused by name.
+// Checks data of any magnitude that f64 holds. Rows times s have eigenvalues times s^2 (linear
+// kernel), or unchanged ones if the bandwidth is multiplied by s, too. If values do not fit their
+// type, the error must say so.
 #include "session.h"
 #include "tolerances.h"
 
@@ -13,7 +14,7 @@ Matrix times(Matrix x, double s) {
     return x;
 }
 
-Matrix points(int64_t n) { // variances lie apart
+Matrix points(int64_t n) { // variances of columns differ by factors of 4
     Matrix x = oracle::Numbers(5).matrix(n, d);
     for (int64_t i = 0; i < n; ++i)
         for (int64_t k = 0; k < d; ++k) x(i, k) *= std::ldexp(1.0, static_cast<int>(-k));
@@ -42,7 +43,7 @@ std::string number(double value) {
     return text;
 }
 
-// Mean squares of the training rows' scores are the eigenvalues, in units of s^2.
+// Checks that the mean squares of the training rows' scores, divided by s^2, are the eigenvalues.
 void check_scores(Session &session, const Model &model, const Matrix &x, double s, const Vector &lambda,
                   double allowed) {
     const Matrix z = times(session.apply(model, x), 1 / s);
@@ -52,8 +53,9 @@ void check_scores(Session &session, const Model &model, const Matrix &x, double 
     }
 }
 
-// A solver's value lies within (residual)^2 / gap of the true one: 1e-18 of the first, of which the third is a tenth or
-// more. Entries round when they are scaled, and the matrix and LAPACK make some n u; 1e-12 is what is promised.
+// The error of an iterated eigenvalue is at most residual^2 / gap, here about 1e-17 of the first
+// one, and the third is a sixteenth of the first. Scaling rounds each entry, and the matrix and
+// LAPACK err by some n u. The limit 1e-12 is more than both.
 void test_linear() {
     Session session;
     for (const auto &[n, solver] : {std::pair{300, "dense"}, {1200, "block-krylov"}, {300, "orthogonal"}}) {
@@ -74,8 +76,9 @@ void test_linear() {
     }
 }
 
-// Rows round to u when they are scaled: distances to 2 u, values to what their slope makes of it; and both fits are within
-// residuals of 1e-9 lambda_1, whose squares count.
+// Scaling rounds the rows by u, which changes distances by 2 u, and kernel values by that times
+// their slope. Both fits stop at residuals of 1e-9 lambda_1, which change eigenvalues only by their
+// squares.
 void test_bandwidth_scales() {
     Session session;
     const int64_t n = 1200;
@@ -96,7 +99,8 @@ void test_bandwidth_scales() {
     }
 }
 
-// Sparse rows are never shifted, and their squares are what f32 would lose first.
+// Sparse rows are not shifted, and the squares of their values would be the first to leave the
+// range of f32.
 void test_sparse() {
     Session session;
     const int64_t n = 1200;
@@ -118,7 +122,7 @@ void test_sparse() {
     }
 }
 
-// Accuracy asked for is kept, whichever strategy is taken.
+// The accuracy that `auto` promises (1 %) must hold at each scale, whichever strategy it chooses.
 void test_auto() {
     Session session;
     const int64_t n = 1500;
@@ -140,17 +144,18 @@ void test_auto() {
     }
 }
 
-// Rows are shifted before they are rounded to f32: a large mean costs nothing, and makes no kernel indefinite.
+// Rows are shifted before they are rounded to f32. Therefore a large mean must neither cost
+// accuracy nor make the kernel matrix indefinite.
 void test_large_mean() {
     Session session;
     Matrix x = points(1200);
-    for (double &value : x.v) value = std::round(value * 4096) / 4096; // few bits: the shift below is exact
+    for (double &value : x.v) value = std::round(value * 4096) / 4096; // few bits, so that adding 1e8 is exact
     Matrix moved = x;
     for (double &value : moved.v) value += 1e8;
     const Settings settings = {{"kernel", "laplacian"}, {"sigma", "0.8"}, {"components", "3"}};
     const Model near = session.fit(x, settings), far = session.fit(moved, settings);
     TEST_ASSERT_EQUAL_UINT32(0, far.summary().outcome);
-    // The mean itself rounds by 1e8 u: rows by as much when it is subtracted.
+    // The mean is rounded by 1e8 u, and so are the rows from which it is subtracted.
     expect_near(far.vector("lambda"), near.vector("lambda"), 8 * 1e8 * tolerance::u64, "far from 0");
 }
 
@@ -181,7 +186,7 @@ void test_beyond() {
     refused(session, times(x, 1e25), {{"kernel", "linear"}, {"gram.storage", "f32"}}, "gram.storage = f32");
     refused(session, large, {{"kernel", "gaussian"}}, "kernel.bandwidth");
     const Settings scaled = {{"kernel", "gaussian"}, {"sigma", "1"}, {"data.scale", "standard"}, {"components", "3"}};
-    const Vector unit = session.fit(x, scaled).vector("lambda"); // columns of variance 1 are what they were
+    const Vector unit = session.fit(x, scaled).vector("lambda"); // standardised columns do not depend on the scale
     expect_near(session.fit(large, scaled).vector("lambda"), unit, 1e-12 * unit[0], "scaled from 1e200");
     Matrix widest = x;
     widest(0, 0) = 1.7e308, widest(1, 0) = -1.7e308;
@@ -191,9 +196,10 @@ void test_beyond() {
     const Model held =
         session.fit(times(x, 1e25), {{"kernel", "linear"}, {"data.dtype", "f64"}, {"components", "3"}}, {}, f32);
     TEST_ASSERT_EQUAL_INT64(3, held.summary().r);
-    const Matrix k = session.kernel({{"kernel", "linear"}}, times(x, 1e150)); // the type of the result decides
+    // Kernel values of 1e300 need only fit the type of the result, f64.
+    const Matrix k = session.kernel({{"kernel", "linear"}}, times(x, 1e150));
     TEST_ASSERT_DOUBLE_WITHIN(8 * d * tolerance::u64 * d, oracle::dot(x.row(0), x.row(1), d), k(0, 1) / 1e150 / 1e150);
-    // f32 blocks of vectors: images of 1e37 and their squares.
+    // In f32 blocks, images of vectors are of size 1e37, and their squares overflow.
     const Model near = session.fit(times(x, 1e18), {{"kernel", "linear"}, {"components", "3"}}, {}, f32);
     const Vector exact = covariance_values(x), lambda = near.vector("lambda");
     for (size_t j = 0; j < r; ++j)

@@ -1,4 +1,5 @@
-// The lift `manifold` against the formulas of the specification (reduced sets, 9.1) as they stand there: matrices, Jacobi.
+// Compares the lift `manifold` (diffusion maps, Laplacian eigenmaps, normalised cuts) with its
+// defining formulas, computed with full matrices and Jacobi's eigenvalue method.
 #include "session.h"
 #include "temp_files.h"
 #include "tolerances.h"
@@ -7,9 +8,9 @@
 
 namespace {
 
-struct Walk { // all of a weighted graph's, from its kernel matrix
+struct Walk { // the random walk on a weighted graph, from its kernel matrix
     Vector lambda, degrees, v;
-    Matrix f; // m x r, without f_0
+    Matrix f; // m x r, without the constant f_0
     double volume = 0;
 };
 
@@ -38,7 +39,7 @@ Walk walk_of(const Matrix &k, const Vector &weights, double alpha, int64_t r) {
     out.lambda.erase(out.lambda.begin());
     out.f = Matrix(m, r);
     for (int64_t l = 0; l < r; ++l) {
-        double largest = 0; // of A
+        double largest = 0; // entry of A, by absolute value
         for (int64_t i = 0; i < m; ++i) {
             out.f(i, l) = std::sqrt(out.volume / out.degrees[static_cast<size_t>(i)]) * u(i, l + 1);
             const double a = out.v[static_cast<size_t>(i)] * out.f(i, l);
@@ -49,7 +50,8 @@ Walk walk_of(const Matrix &k, const Vector &weights, double alpha, int64_t r) {
     return out;
 }
 
-// f(x), k relative to its largest value: logs(x, c) of the kernel.
+// Returns f of new points. k: the kernel values between them and the centres, up to a common factor
+// of each row.
 Matrix extended(const Walk &walk, const Matrix &k, double time) {
     Matrix out(k.rows, walk.f.cols);
     for (int64_t i = 0; i < k.rows; ++i)
@@ -64,8 +66,9 @@ Matrix extended(const Walk &walk, const Matrix &k, double time) {
     return out;
 }
 
-// What rounding may do to coordinates: S errs by `matrix` in norm, vectors by that over the gap, entries are stretched by
-// sqrt(vol / degree), A is divided by lambda.
+// Returns how far rounding may change coordinates. S is off by tolerance::matrix in norm, and its
+// eigenvectors by that over the gap. Entries are then multiplied by sqrt(vol / degree), and A is
+// divided by lambda.
 double allowed(const Walk &walk, int64_t r, double u) {
     double gap = INFINITY, stretch = 0;
     for (int64_t l = 0; l < r; ++l) {
@@ -114,7 +117,7 @@ void test_against_naive() {
                     const double near = allowed(walk, r, u);
                     const Vector first(walk.lambda.begin(), walk.lambda.begin() + r);
                     expect_near(model.vector("lambda"), first, near, "lambda");
-                    Matrix coordinates = walk.f; // those of the centres are reproduced
+                    Matrix coordinates = walk.f; // the model must reproduce those of its centres
                     for (int64_t i = 0; i < m; ++i)
                         for (int64_t l = 0; l < r; ++l)
                             coordinates(i, l) *= std::pow(first[static_cast<size_t>(l)], time);
@@ -156,7 +159,8 @@ void test_golden() {
     expect_near(session.apply(eigenmap, q).v, {-.764076370501, -.599274714649, .802907847914}, tolerance::printed, "q");
 }
 
-// Columns of b turned as those of a are: the entry of A that decides may be that of another point.
+// Returns b with the signs of its columns chosen as in a. The largest entry of A decides a sign,
+// and may belong to different points in two models.
 Vector turned_as(const Matrix &a, Matrix b) {
     for (int64_t l = 0; l < b.cols; ++l) {
         double sum = 0;
@@ -166,7 +170,8 @@ Vector turned_as(const Matrix &a, Matrix b) {
     return b.v;
 }
 
-// Weighted centres are the n-point algorithm on the data moved to them, clusters too.
+// A fit on weighted centres must equal the fit on the 60 rows that were moved to them, in its
+// clusters, too.
 void test_quantised() {
     Session session;
     const Matrix c = golden_centres();
@@ -184,7 +189,8 @@ void test_quantised() {
                         all = session.fit(rows, settings, {}, {}, method);
             expect_near(few.vector("lambda"), all.vector("lambda"), 1e-12, method);
             const Matrix f = session.apply(few, q);
-            expect_near(f.v, turned_as(f, session.apply(all, q)), 1e-10, method); // gaps are above 0.03
+            // The gaps between eigenvalues are above 0.03, so that rounding remains below 1e-10.
+            expect_near(f.v, turned_as(f, session.apply(all, q)), 1e-10, method);
             if (!cuts) continue;
             const Vector labels = few.vector("labels"), every = all.vector("labels");
             for (size_t i = 0; i < 60; ++i)
@@ -194,7 +200,8 @@ void test_quantised() {
         }
 }
 
-// Far from all centres k is 0 in numbers: the nearest centre's v is what is left, f -> A_j / v_j.
+// Far from all centres all kernel values underflow to 0. The limit must then be taken: only the
+// nearest centre's term remains, and f = A_j / v_j.
 void test_far() {
     Session session;
     const Matrix x = oracle::Numbers(3).matrix(m, 2);
@@ -215,7 +222,8 @@ void test_far() {
     }
 }
 
-// An iterating solver, stored and streamed, from f64 and f32 rows, against the dense one; the same bits on all threads.
+// Compares an iterating solver on streamed and stored matrices, with values in f64 and f32, with
+// the dense solver. The results must be bitwise equal for any number of threads.
 void test_iterated() {
     Session session;
     const int64_t n = 1500;
@@ -242,13 +250,15 @@ void test_iterated() {
     }
 }
 
-// Blobs that no edge connects: 1 is a multiple eigenvalue, and its functions are constant on each blob.
+// No edge connects the blobs. Therefore 1 is a multiple eigenvalue, and its eigenfunctions are
+// constant on each blob.
 void test_disconnected() {
     Session session;
     for (const int64_t n : {60, 1200})
         for (const int64_t blobs : {2, 3}) {
             Matrix x = oracle::Numbers(8).matrix(n, 2);
-            auto blob = [&](int64_t i) { return i % 6 < 3 ? 0 : blobs == 2 || i % 6 < 5 ? 1 : 2; }; // of falling size
+            // The sizes of the blobs do not increase, so that clusters have the numbers of blobs.
+            auto blob = [&](int64_t i) { return i % 6 < 3 ? 0 : blobs == 2 || i % 6 < 5 ? 1 : 2; };
             for (int64_t i = 0; i < n; ++i) x(i, 0) += 100 * static_cast<double>(blob(i));
             const Model model = session.fit(
                 x, {{"sigma", "0.5"}, {"components", "3"}, {"clusters", std::to_string(blobs)}}, {}, {}, "ncut");
@@ -269,7 +279,7 @@ void test_disconnected() {
         }
 }
 
-// cut(A, B) / vol(A) + cut(A, B) / vol(B), from all pairs.
+// Computes cut(A, B) / vol(A) + cut(A, B) / vol(B) from all pairs.
 double naive_ncut(const Matrix &k, const Vector &w, const std::vector<bool> &in) {
     long double cut = 0, a = 0, b = 0;
     for (int64_t i = 0; i < k.rows; ++i)
@@ -284,7 +294,7 @@ double naive_ncut(const Matrix &k, const Vector &w, const std::vector<bool> &in)
 
 void test_least_cut() {
     Session session;
-    const int64_t n = 300; // two panels
+    const int64_t n = 300; // more than one panel of 256 rows
     const Matrix x = oracle::clusters(n, 2);
     const Vector w = some_weights(n);
     for (const double alpha : {0.0, 1.0}) {
@@ -293,7 +303,7 @@ void test_least_cut() {
         const Vector v = walk_of(k, w, alpha, 1).v, labels = model.vector("labels");
         double least = INFINITY;
         std::vector<bool> in(static_cast<size_t>(n));
-        for (int64_t t = 0; t < n; ++t) { // every threshold
+        for (int64_t t = 0; t < n; ++t) { // every third threshold is compared
             int64_t below = 0;
             for (int64_t i = 0; i < n; ++i) below += in[static_cast<size_t>(i)] = f(i, 0) <= f(t, 0);
             if (below < n && t % 3 == 0) least = std::min(least, naive_ncut(k, v, in));
@@ -306,18 +316,19 @@ void test_least_cut() {
         double first = 0, all = 0;
         for (int64_t i = 0; i < n; ++i)
             (labels[static_cast<size_t>(i)] == 0 ? first : all) += w[static_cast<size_t>(i)];
-        TEST_ASSERT_TRUE(first >= all); // the heavier one is the first
+        TEST_ASSERT_TRUE(first >= all); // clusters are numbered by decreasing weight
     }
 }
 
-// k-means of the normalised rows: a fixed point, and no worse than a naive one from 200 random starts.
+// Checks k-means of the normalised rows: the result must be a fixed point of Lloyd's iteration, and
+// its inertia at most 2 % above the best that a naive version finds from 200 random starts.
 void test_more_clusters() {
     Session session;
     const int64_t n = 400, k = 5;
     const Matrix x = oracle::clusters(n, 2);
     const Vector w = some_weights(n);
     const Model model = session.fit(x, {{"sigma", "0.8"}, {"clusters", "5"}, {"components", "2"}}, w, {}, "ncut");
-    TEST_ASSERT_EQUAL_INT64(4, model.summary().r); // as many as the clusters need
+    TEST_ASSERT_EQUAL_INT64(4, model.summary().r); // 5 clusters need 4 components, although 2 were requested
     const Matrix f = session.apply(model, x);
     Matrix e(n, k);
     for (int64_t i = 0; i < n; ++i) {
@@ -368,10 +379,10 @@ void test_more_clusters() {
             std::copy_n(e.row(static_cast<int64_t>(numbers.uniform() * static_cast<double>(n))), k, &c(j, 0));
         best = std::min(best, lloyd(c, label));
     }
-    TEST_ASSERT_TRUE(said <= best * 1.02); // eight good starts against two hundred bad ones
+    TEST_ASSERT_TRUE(said <= best * 1.02); // the library takes the best of 8 starts by k-means++
 }
 
-// A reducer's centres and weights are the ordinary algorithm's data.
+// A fit with a reducer must equal the fit on the centres that the reducer selected.
 void test_reduced() {
     Session session;
     const Matrix x = oracle::clusters(800, 3), q = oracle::Numbers(7).matrix(30, 3);
@@ -413,7 +424,7 @@ void test_small_data() {
         TEST_ASSERT_EQUAL_INT64(0, model.summary().r);
         TEST_ASSERT_EQUAL_UINT32(MERCER_RANK_REACHED, model.summary().outcome);
     }
-    const Model model = session.fit(equal, {{"sigma", "1"}}, {}, {}, "ncut"); // nothing to cut
+    const Model model = session.fit(equal, {{"sigma", "1"}}, {}, {}, "ncut"); // equal rows are one cluster
     expect_same_bits(session.apply(model, equal, "labels").v, Vector(30), "labels");
     Matrix two(4, 1);
     two.v = {0, 0, 1, 1};
@@ -453,7 +464,7 @@ void test_saved() {
         expect_same_bits(session.apply(model, q, what).v, session.apply(again, q, what).v, what);
 }
 
-// Rows with a missing value are left out, and have no label.
+// Rows with a missing value are left out of the fit, and their label is -1.
 void test_missing() {
     Session session;
     Matrix x = oracle::clusters(100, 2);
@@ -467,7 +478,8 @@ void test_missing() {
     }
 }
 
-// A fit that is asked to stop between two passes goes on from its file to the same bits, with the same walk only.
+// A fit that ended at its limit of passes must continue from its checkpoint to bitwise the model of
+// an uninterrupted fit. Fits of other methods must refuse this checkpoint.
 void test_checkpoint() {
     Session session;
     const TempFolder folder;
@@ -494,7 +506,8 @@ void test_checkpoint() {
     mercer_data_destroy(data);
 }
 
-// What was foreseen holds.
+// Checks that a fit takes at most what the forecast calls `most`, and at least a third of `likely`,
+// which is rough for small fits.
 void test_forecast() {
     Session session;
     const Matrix x = oracle::clusters(1500, 3);
@@ -507,12 +520,12 @@ void test_forecast() {
                     return std::strtod(info(model, (path + name).c_str()).c_str(), nullptr);
                 };
                 TEST_ASSERT_TRUE_MESSAGE(number("/happened") <= number("/most"), path.c_str());
-                TEST_ASSERT_TRUE_MESSAGE(number("/happened") >= number("/likely") / 3, path.c_str()); // small sizes
+                TEST_ASSERT_TRUE_MESSAGE(number("/happened") >= number("/likely") / 3, path.c_str());
             }
         }
 }
 
-// E_... with this text, of a fit.
+// Checks that a fit fails with this code and a message that contains the text.
 void refused(Session &session, const Matrix &x, const Settings &settings, const char *method, int32_t code,
              const char *text) {
     mercer_recipe *recipe = session.recipe(method, settings);
@@ -534,7 +547,7 @@ void test_refused() {
     refused(session, x, {{"components", "0"}}, "diffusion", MERCER_E_VALUE, "output.components = 0");
     refused(session, x, {{"clusters", "51"}}, "ncut", MERCER_E_VALUE, "lift.clusters = 51");
     Matrix bare = oracle::Numbers(3).matrix(m, 2, 0, 1);
-    bare(7, 0) = bare(7, 1) = 0; // no edge at all
+    bare(7, 0) = bare(7, 1) = 0; // row 7 has no edge
     refused(session, bare, {{"kernel", "histogram-intersection"}}, "diffusion", MERCER_E_DATA, "centre 7");
 
     mercer_recipe *recipe = nullptr;
@@ -568,7 +581,8 @@ void test_refused() {
     mercer_data_destroy(data);
 }
 
-// A matrix of kernel values, of which nothing is known before: one that is negative is named.
+// Nothing is known in advance about a matrix of kernel values. If one of them is negative, the
+// error must name its row and column.
 void test_negative_values() {
     Session session;
     Matrix k = oracle::gram(oracle::gaussian(0.4), oracle::Numbers(3).matrix(m, 2), oracle::Numbers(3).matrix(m, 2));

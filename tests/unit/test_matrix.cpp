@@ -1,4 +1,5 @@
-// Objects known by a matrix of distances or kernel values give the models of the rows behind it.
+// A matrix of distances or kernel values must give the same models as the rows from which it was
+// computed.
 #include "session.h"
 #include "temp_files.h"
 
@@ -6,7 +7,7 @@
 
 namespace {
 
-constexpr int64_t n = 350, q = 40, d = 4; // two panels
+constexpr int64_t n = 350, q = 40, d = 4; // n takes two panels of 256 rows
 const double sigma = 1.2;
 
 struct Rows {
@@ -46,8 +47,9 @@ Settings settings_of(const char *method, bool distances) {
     return out;
 }
 
-// Methods x kinds x layouts, with and without weights, against the rows themselves; queries by all columns, and by the
-// centres'.
+// Compares models of matrices with models of the rows themselves, for methods x kinds x layouts,
+// with and without weights. Queries are given by their values with all rows, and with the centres
+// only.
 void test_methods() {
     Session session;
     Rows rows;
@@ -72,8 +74,9 @@ void test_methods() {
                     const Model model = session.fit(square.data, settings_of(method, far_apart), method);
                     const Model plain =
                         session.fit(rows.x, settings_of(method, true), weighted ? weights : Vector{}, {}, method);
-                    // The same arithmetic on values that differ by rounding; the gaps between the eigenvalues here are above
-                    // 1e-3 of the first, so 1e-15 sqrt(n) of a value becomes at most 1e-10 of a score.
+                    // Both fits do the same arithmetic on values that differ by rounding. The gaps
+                    // between the eigenvalues are above 1e-3 of the first, so that errors of 1e-15
+                    // sqrt(n) in the values become at most 1e-10 in a score.
                     expect_near(model.vector("lambda"), plain.vector("lambda"), 1e-12, method);
                     const Matrix right = session.apply(plain, rows.y);
                     const Matrix &all = far_apart ? far : near;
@@ -89,7 +92,7 @@ void test_methods() {
                 }
 }
 
-// The user's own landmarks are used here as everywhere.
+// Checks that the user's own landmarks are used, in the order given.
 void test_landmarks() {
     Session session;
     const Rows rows;
@@ -102,7 +105,7 @@ void test_landmarks() {
     TEST_ASSERT_TRUE((model.vector("indices") == Vector{200, 3, 150, 77, 349, 0}));
 }
 
-// f32 matrices are read as they are.
+// A matrix in f32 must give the eigenvalues of the f64 matrix, up to the rounding of its entries.
 void test_f32() {
     Session session;
     const Rows rows;
@@ -113,7 +116,8 @@ void test_f32() {
                 1e-6, "rounded entries");
 }
 
-// An indefinite matrix: kpca says so, methods that need a definite one refuse.
+// For an indefinite matrix, kpca must report MERCER_INDEFINITE, and methods that need a positive
+// semi-definite kernel must fail.
 void test_indefinite() {
     Session session;
     Matrix kernel =
@@ -150,7 +154,9 @@ void test_refused() {
     };
     fails(session, with(70, 200, distances(70, 200) + 1e-9), MERCER_DISTANCE, MERCER_E_DATA,
           "the matrix is not symmetric: row 70, column 200 is");
-    Matrix twice = with(70, 200, 9); // the first by rows, though another block of columns
+    // The error must name row 65, the first one, although row 70 differs in an earlier block of
+    // columns.
+    Matrix twice = with(70, 200, 9);
     twice(65, 300) = 9;
     fails(session, twice, MERCER_DISTANCE, MERCER_E_DATA,
           "not symmetric: row 65, column 300 is 9, row 300, column 65 is");
@@ -165,7 +171,7 @@ void test_refused() {
     for (int64_t i = 0; i < n; ++i)
         for (int64_t j = 0; j < i; ++j) rounded(i, j) *= 1 + 0x1p-51;
     Square square(session, rounded, MERCER_DISTANCE);
-    const Model model = session.fit(square.data, settings_of("nystrom", true), "nystrom"); // rounding is no fault
+    const Model model = session.fit(square.data, settings_of("nystrom", true), "nystrom"); // rounding is accepted
     Square narrow(session, Matrix(3, 7), MERCER_DISTANCE);
     double out[12];
     const mercer_view view{sizeof view, MERCER_F64, 0, 3, 4, 4, 1, out};
@@ -176,7 +182,8 @@ void test_refused() {
     TEST_ASSERT_EQUAL_INT(MERCER_E_ARGUMENT, mercer_data_from_matrix(&none, session.context, &view, 3));
 }
 
-// A file gives the bits of the matrix that it holds, counts in the budget while it is read, and has no columns.
+// A matrix from a file must give bitwise the eigenvalues of the matrix in memory. It counts in the
+// budget while it is read, and has no columns.
 void test_files() {
     Session session;
     TempFolder folder;
@@ -207,7 +214,7 @@ void test_files() {
     const std::string array = folder.write("d.npy", npy);
     mercer_run run{};
     run.struct_size = sizeof run;
-    for (const int64_t beside : {int64_t{-1}, int64_t{1} << 21}) { // what is read at a time
+    for (const int64_t beside : {int64_t{-1}, int64_t{1} << 21}) { // 1 byte of memory too few, then enough
         run.memory = n * n * 8 + beside;
         OK(mercer_context_set_run(session.context, &run));
         const int32_t status = mercer_data_from_file(&data, session.context, array.c_str(), &file);

@@ -1,5 +1,6 @@
-// Rows with a missing value are as if they were not there, to the bit, whoever brings them and whatever is fitted; and columns
-// with a length are as if they had been divided by it.
+// Fits must ignore rows with a missing value: results are bitwise those without these rows, for
+// each source of rows, method and output. Columns with a length must act as if they had been
+// divided by it.
 #include "session.h"
 #include "temp_files.h"
 
@@ -12,7 +13,7 @@ const double nan = std::numeric_limits<double>::quiet_NaN();
 
 bool is_complete(int64_t row) { return row % 11 != 3 && row != 300 && row != 301 && row != n - 1; }
 
-Matrix points(int64_t rows = n, uint64_t seed = 4) { // exact in f32
+Matrix points(int64_t rows = n, uint64_t seed = 4) { // f32 holds the values exactly
     Matrix x = oracle::Numbers(seed).matrix(rows, d);
     for (double &value : x.v) value = static_cast<double>(static_cast<float>(value));
     return x;
@@ -35,7 +36,7 @@ Settings settings_of(const std::string &reducer = "") {
     return out;
 }
 
-// ---- who brings the rows
+// ---- sources of rows
 
 std::string npy_file(const Matrix &x, bool f32, bool by_columns) {
     std::string header = std::string("{'descr': '<f") + (f32 ? "4" : "8") +
@@ -72,7 +73,7 @@ int32_t next(void *user, int64_t first, int64_t capacity, void *buffer, int64_t 
     return 0;
 }
 
-// The rows as each source brings them; memory is what some borrow.
+// Data from one of the sources. `held` and `feed` keep the memory that some sources borrow.
 struct Brought {
     std::unique_ptr<Held> held;
     std::unique_ptr<Feed> feed;
@@ -110,7 +111,8 @@ void same_model(const Model &a, const Model &b, const char *what) {
     TEST_ASSERT_EQUAL_INT64(b.summary().n, a.summary().n);
 }
 
-// Methods x sources x {nothing, weights, landmarks}.
+// Compares fits that leave rows out with fits on the complete rows alone, for methods x sources x
+// {nothing, weights, landmarks}.
 void test_as_if_deleted() {
     Session session;
     TempFolder folder;
@@ -126,7 +128,7 @@ void test_as_if_deleted() {
         for (const char *how : sources)
             for (const char *given : {"nothing", "weights", "landmarks"}) {
                 const bool landmarks = std::strcmp(given, "landmarks") == 0;
-                if (landmarks && std::strcmp(method, "auto") == 0) continue; // chooses them itself
+                if (landmarks && std::strcmp(method, "auto") == 0) continue; // auto chooses its own landmarks
                 Settings settings = settings_of(landmarks ? "given" : "");
                 Brought with, without;
                 bring(session, folder, how, left, without);
@@ -157,21 +159,21 @@ void test_queries() {
             bring(session, folder, "view", left, without);
             const Matrix right = session.apply(model, without.data, what);
             bring(session, folder, how, gaps, with);
-            if (std::strcmp(how, "chunks") == 0) continue; // of unknown length
+            if (std::strcmp(how, "chunks") == 0) continue; // outputs need the number of rows
             const Matrix got = session.apply(model, with.data, what);
             TEST_ASSERT_EQUAL_INT64(n, got.rows);
             for (int64_t i = 0; i < n; ++i)
                 for (int64_t j = 0; !is_complete(i) && j < got.cols; ++j) TEST_ASSERT_TRUE(std::isnan(got(i, j)));
             expect_same_bits(complete(got).v, right.v, what);
         }
-    Matrix row(1, d); // one row at a time
+    Matrix row(1, d); // a single row
     expect_near(session.apply(model, row).v, session.apply(fitted, row).v, 0, "a row of zeros");
     row(0, 2) = nan;
     for (double value : session.apply(model, row).v) TEST_ASSERT_TRUE(std::isnan(value));
 }
 
-// A value that is no number decides about its row even in a column that the kernel does not use, whether the row comes alone
-// or with others.
+// A NaN counts even in a column that the kernel does not use, whether its row comes alone or with
+// others: the row's scores are NaN, or the call fails.
 void test_unused_column() {
     Session session;
     const Matrix x = points();
@@ -208,7 +210,8 @@ void fails(Session &session, mercer_data *data, const Settings &settings, int32_
     TEST_ASSERT_TRUE_MESSAGE(std::strstr(mercer_last_error(), part), mercer_last_error());
 }
 
-// Rows and columns of those left out are NaN; the others are what they are without them, map and bandwidth included.
+// Rows and columns of incomplete rows must be NaN. All other entries must be bitwise those without
+// the incomplete rows; these must not influence the input map or the bandwidth either.
 void test_kernel_matrix() {
     Session session;
     const Matrix x = points(), y = points(200, 9), left = complete(x);
@@ -219,7 +222,7 @@ void test_kernel_matrix() {
         if (is_complete(i)) rows.push_back(i);
     for (int64_t j = 0; j < y.rows; ++j)
         if (j != 0 && j != 7 && j != 199) cols.push_back(j);
-    Settings settings = {{"kernel", "gaussian"}, {"data.scale", "standard"}}; // sigma by the rows
+    Settings settings = {{"kernel", "gaussian"}, {"data.scale", "standard"}}; // sigma is computed from the rows
     Settings with = settings;
     with.push_back({"data.missing", "rows"});
     auto expect = [](const Matrix &out, const Matrix &known, const std::vector<int64_t> &at_rows,
@@ -243,7 +246,7 @@ void test_kernel_matrix() {
             expect(session.kernel(with, with_gaps(x), &y_gaps, layout), session.kernel(settings, left, &others, layout),
                    rows, cols, "two sets");
         }
-    const Matrix nothing = with_gaps(points(4)); // row 3 alone is left out
+    const Matrix nothing = with_gaps(points(4)); // only row 3 is incomplete
     TEST_ASSERT_TRUE(std::isnan(session.kernel(with, nothing)(3, 3)) &&
                      !std::isnan(session.kernel(with, nothing)(2, 2)));
 }
@@ -277,9 +280,10 @@ void test_refused() {
     mercer_data_destroy(data);
 }
 
-// ---- lengths
+// ---- lengths of columns
 
-// Powers of 2: the division by hand is exact, and so are all bits that follow.
+// The lengths are powers of 2, so that the division by hand is exact, and all results must be
+// bitwise equal.
 void test_lengths() {
     Session session;
     const Matrix x = points(), q = points(50, 8);
@@ -293,7 +297,8 @@ void test_lengths() {
         for (const char *scale : {"none", "standard"})
             for (bool f32 : {false, true}) {
                 Settings plain = {{"kernel", kernel}, {"components", "3"}, {"data.scale", scale}}, given = plain;
-                if (std::strcmp(scale, "standard") == 0) plain[2].second = "none"; // compared by tensor below
+                // With data.scale, only the tensors T.shift and T.scale are compared (below).
+                if (std::strcmp(scale, "standard") == 0) plain[2].second = "none";
                 given.push_back({"data.lengths", "0.5, 4, 1, 0.125, 2"});
                 const Model a = session.fit(x, given, {}, {f32, false});
                 if (std::strcmp(scale, "standard") == 0) {
@@ -320,7 +325,7 @@ void test_lengths() {
     expect_near(one.vector("lambda"), same.vector("lambda"), 1e-14, "one length is a factor of sigma");
 }
 
-// Sparse rows are divided too: there is nothing to fill.
+// The values of sparse rows are divided, too: zeros remain zeros, so that the rows remain sparse.
 void test_lengths_of_sparse_rows() {
     Session session;
     const std::vector<int64_t> offsets = {0, 2, 3, 5, 6}, columns = {0, 2, 1, 0, 1, 2};
@@ -339,7 +344,7 @@ void test_lengths_of_sparse_rows() {
     Model loaded;
     OK(mercer_model_save(a.handle, folder.path("m").c_str()));
     OK(mercer_model_load(&loaded.handle, session.context, folder.path("m").c_str()));
-    const Matrix right = session.apply(b, x); // of size 10^3: rounding of 1e-11
+    const Matrix right = session.apply(b, x); // scores are of size 10^3, and 1e-11 allows for rounding
     expect_near(session.apply(loaded, data).v, right.v, 1e-11, "sparse queries");
     expect_near(session.apply(loaded, x).v, right.v, 1e-11, "dense queries");
     mercer_data_destroy(data);
@@ -377,7 +382,7 @@ Settings leaving_out() {
     return settings;
 }
 
-// Those left out are counted: in the report of the fit, and in a line of its log.
+// Rows that are left out must be counted in the report of the fit and in a line of its log.
 void test_counted() {
     Session session;
     static std::string said;

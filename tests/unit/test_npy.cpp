@@ -7,7 +7,8 @@ using namespace mercer;
 
 namespace {
 
-// A file as NumPy writes it: padded with blanks to a multiple of 64, a line feed at the end.
+// Returns a file as NumPy writes it. The header is padded with blanks and ends with a line feed at
+// a multiple of 64 bytes.
 std::string npy(const std::string &dict, const std::string &data, int version = 1) {
     std::string length, text = dict;
     size_t preamble = version == 1 ? 10 : 12;
@@ -146,9 +147,9 @@ void test_shapes_refused() {
         {"(99999999999999999999,)", "a length beyond 2^63"},
         {"(9223372036854775808, 1)", "a length beyond 2^63"},
         {"(4294967296, 4294967296)", "shape = (4294967296, 4294967296) is too large"},
-        {"(2305843009213693952, 1)", "is too large"}, // times 8 is 2^64
-        {"(2305843009213693953,)", "is too large"},   // and this 8 more, which would fit
-        {"(1152921504606846970,)", "is too large"},   // with the header beyond 2^63
+        {"(2305843009213693952, 1)", "is too large"}, // 2^64 bytes
+        {"(2305843009213693953,)", "is too large"},   // 2^64 + 8 bytes; modulo 2^64, they would fit
+        {"(1152921504606846970,)", "is too large"},   // with the header, more than 2^63 bytes
         {"(0, 9223372036854775807)", "is too large"},
         {"(2,)", "is 8 bytes shorter"},
         {"(0,)", "is 8 bytes longer"},
@@ -192,7 +193,8 @@ void test_dicts_refused() {
     expect_refused("structured", deep);
 }
 
-// Entry (i, j) of an r x c matrix as i * c + j + 1, written as T in either order, read in windows as f32 and f64.
+// Writes an r x c matrix with entries (i * c + j) mod 100 + 1 as T, in either order, and reads it
+// in windows as f32 and f64.
 template <class T>
 void check_reading(const char *descr, int32_t dtype, int64_t r, int64_t c, bool fortran, int64_t window) {
     TempFolder folder;
@@ -235,7 +237,7 @@ void test_reading() {
             check_reading<int64_t>("<i8", MERCER_F64, 7, 3, fortran, window);
             check_reading<uint64_t>("<u8", MERCER_F64, 7, 1, fortran, window);
         }
-    for (bool fortran : {false, true}) { // more than one block
+    for (bool fortran : {false, true}) { // more than one block of the reader
         check_reading<double>("<f8", MERCER_F64, 20001, 17, fortran, 20001);
         check_reading<int32_t>("<i4", MERCER_F64, 9000, 33, fortran, 8500);
     }

@@ -1,4 +1,5 @@
-// The kernel matrix as an operator, stored and streamed, and what composes with it, against naive matrices.
+// Compares the kernel matrix as an operator, stored and streamed, and the operators that wrap it,
+// with naive matrices.
 #include "operator/counted.h"
 #include "operator/low_rank.h"
 #include "operator/make_operator.h"
@@ -20,7 +21,7 @@ constexpr double sigma = 1.3;
 struct Problem {
     explicit Problem(int64_t n, const char *text = "gaussian", double width = sigma)
         : x(oracle::Numbers(3).matrix(n, d)), kernel(parse_expression(text), registry) {
-        for (double &value : x.v) value = static_cast<double>(static_cast<float>(value)); // the same data for f32
+        for (double &value : x.v) value = static_cast<double>(static_cast<float>(value)); // f32 holds the same values
         mercer_run settings{};
         settings.struct_size = sizeof settings;
         Run run({}, &settings);
@@ -48,7 +49,7 @@ mercer_run threads(int64_t count) {
     return run;
 }
 
-// Products with columns of a block of the operator's type.
+// Multiplies an operator by the columns q, in blocks of its own type.
 std::vector<double> product(Run &run, const Operator &op, const std::vector<double> &q) {
     const int64_t n = op.n(), p = static_cast<int64_t>(q.size()) / n;
     Block in(run, n, p + 1, op.f32()), out(run, n, p + 2, op.f32());
@@ -58,7 +59,7 @@ std::vector<double> product(Run &run, const Operator &op, const std::vector<doub
     for (int64_t j = 0; j < p; ++j) out.read(1 + j, 0, n, y.data() + j * n);
     out.read(0, 0, n, beside.data());
     out.read(p + 1, 0, n, beside.data() + n);
-    for (double value : beside) TEST_ASSERT_TRUE(value == 0); // columns beside are left alone
+    for (double value : beside) TEST_ASSERT_TRUE(value == 0); // other columns must not change
     return y;
 }
 
@@ -69,10 +70,11 @@ std::vector<double> some_columns(int64_t n, int64_t p) {
     return q;
 }
 
-// Columns that include the first and the last, not in their order.
+// Returns the numbers of a few rows, among them the first and the last, not in ascending order.
 std::vector<int64_t> some_rows(int64_t n) { return {n - 1, 0, n / 2}; }
 
-// Everything an operator says, in one array: a product, the dense matrix, the diagonal, columns and row squares.
+// Calls all functions of an operator and returns their results in one array: a product, the dense
+// matrix, the diagonal, columns and row squares.
 template <class Make>
 std::vector<double> all_of(int64_t n, int64_t count, Make &&make) {
     mercer_run settings = threads(count);
@@ -91,7 +93,8 @@ std::vector<double> all_of(int64_t n, int64_t count, Make &&make) {
     return out;
 }
 
-// What errors of `allowed` in n entries make of the sum of their squares, and the rounding of the sum.
+// Bounds the error of a sum of n squares if each entry is off by at most `allowed`, including the
+// rounding of the sum.
 double square_error(int64_t n, double sum, double allowed) {
     const double count = static_cast<double>(n);
     return 2 * allowed * std::sqrt(count * sum) + count * allowed * allowed + tolerance::sum(n, sum, tolerance::u64);
@@ -99,7 +102,8 @@ double square_error(int64_t n, double sum, double allowed) {
 
 double row_square(const Matrix &a, int64_t i) { return oracle::dot(a.row(i), a.row(i), a.cols); }
 
-// ... against the matrix it should be; `allowed` for an entry.
+// Compares the results of all_of with the naive matrix a. allowed: the error of an entry; u: the
+// unit roundoff of the operator.
 void check_all(const std::vector<double> &out, const Matrix &a, double allowed, double u) {
     const int64_t n = a.rows, p = 3, ld = n + 2;
     const std::vector<double> q = some_columns(n, p);
@@ -107,7 +111,7 @@ void check_all(const std::vector<double> &out, const Matrix &a, double allowed, 
     for (double value : a.v) largest = std::max(largest, std::fabs(value));
     const double error = static_cast<double>(n) * allowed + tolerance::sum(n, largest * static_cast<double>(n), u);
     for (int64_t j = 0; j < p; ++j)
-        for (int64_t i = 0; i < n; ++i) { // and what storing it costs
+        for (int64_t i = 0; i < n; ++i) { // u |exact|: storing the result rounds it
             const double exact = oracle::dot(a.row(i), q.data() + j * n, n);
             TEST_ASSERT_DOUBLE_WITHIN(error + u * std::fabs(exact), exact, out[static_cast<size_t>(i + j * n)]);
         }
@@ -152,19 +156,21 @@ void check_gram(int64_t n) {
             }
             TEST_ASSERT_EQUAL_INT(0, std::memcmp(first.data(), out.data(), out.size() * sizeof(double)));
         }
-    const int64_t at = 3 * n + (n + 2) * n; // the diagonal
+    const int64_t at = 3 * n + (n + 2) * n; // where the diagonal begins
     for (int64_t i = 0; i < n; ++i)
         TEST_ASSERT_TRUE(first[static_cast<size_t>(at + i)] == 1); // k(x, x) of a Gaussian is 1 exactly
 }
 
-void test_gram() { // below, at and above a tile; several tiles; an odd number of blocks
+// n is below, at and above the size of a tile, takes several tiles, or an odd number of blocks.
+void test_gram() {
     for (int64_t n : {1, 3, 255, 256, 257, 600, 1300}) check_gram<double>(n);
 }
 void test_gram_f32() {
     for (int64_t n : {1, 257, 600}) check_gram<float>(n);
 }
 
-// Many blocks, checked on products alone.
+// Checks many blocks. The naive matrix would be too large, so only products with three nonzero
+// entries are compared.
 void test_many_blocks() {
     const int64_t n = 17000;
     Problem problem(n);
@@ -191,7 +197,7 @@ void test_many_blocks() {
     }
 }
 
-Matrix weighted(const Matrix &k, const std::vector<double> &s, bool centred) { // P S K S P, as it stands
+Matrix weighted(const Matrix &k, const std::vector<double> &s, bool centred) { // P S K S P, by matrix products
     const int64_t n = k.rows;
     Matrix p(n, n), sks(n, n);
     double square = oracle::dot(s.data(), s.data(), n);
@@ -218,7 +224,7 @@ void test_weighted() {
                         base = gram_of<double>(run, problem, count != 2);
                         return std::make_unique<WeightedOperator>(run, *base, equal ? nullptr : s.data(), centred);
                     });
-                    if (first.empty()) // three subtractions of entries up to 5, each a sum of n
+                    if (first.empty()) // centring subtracts three sums of n entries of size up to 5
                         check_all(out, weighted(problem.gram(), s, centred), tolerance::sum(n, 50, tolerance::u64),
                                   tolerance::u64);
                     TEST_ASSERT_TRUE(first.empty() || first == out);
@@ -237,7 +243,9 @@ Matrix plus_rank(Matrix a, const std::vector<double> &u, const std::vector<doubl
     return a;
 }
 
-void test_rank() { // of both signs, on a base that is itself composed; stored and streamed have the same bits
+// Adds a matrix of rank 3 with coefficients of both signs to an operator that itself wraps another
+// one. Stored and streamed kernel matrices must give bitwise equal results.
+void test_rank() {
     const std::vector<double> c = {2, -0.7, 0.1};
     for (int64_t n : {1, 60, 2500}) {
         Problem problem(n);
@@ -254,7 +262,7 @@ void test_rank() { // of both signs, on a base that is itself composed; stored a
                     for (int64_t j = 0; j < 3; ++j) block.write(j, 0, n, u.data() + j * n);
                     return std::make_unique<RankOperator>(*centred, columns(block), c);
                 });
-                if (first.empty() && n < 100) // as in test_weighted, and three terms more
+                if (first.empty() && n < 100) // as in test_weighted, with three more terms
                     check_all(out, plus_rank(weighted(problem.gram(), s, true), u, c),
                               tolerance::sum(n, 60, tolerance::u64), tolerance::u64);
                 TEST_ASSERT_TRUE(first.empty() || first == out);
@@ -263,7 +271,7 @@ void test_rank() { // of both signs, on a base that is itself composed; stored a
     }
 }
 
-// sum_j v_j (A_ij - a_i - a_j)^2 in plain loops.
+// Computes sum_j v_j (A_ij - a_i - a_j)^2 for each i in plain loops. shift: a.
 std::vector<double> shifted_squares(const Matrix &a, const std::vector<double> &v, const std::vector<double> &shift) {
     std::vector<double> out(static_cast<size_t>(a.rows), 0);
     for (int64_t i = 0; i < a.rows; ++i)
@@ -274,8 +282,8 @@ std::vector<double> shifted_squares(const Matrix &a, const std::vector<double> &
     return out;
 }
 
-// With weights and a shift: of the kernel matrix; of a centred one, which computes them from its columns; and of those
-// that wrap it, which pass them on.
+// Checks row squares with weights and a shift: of the kernel matrix, of operators that only pass
+// the call on, and of a centred one, which computes the squares from its columns.
 void test_row_squares() {
     for (int64_t n : {1, 300}) {
         Problem problem(n);
@@ -292,18 +300,21 @@ void test_row_squares() {
         const auto check = [&](const Operator &op, const Matrix &a) {
             op.row_squares(run, {v.data(), shift.data()}, out.data());
             const std::vector<double> expected = shifted_squares(a, v, shift);
-            for (size_t i = 0; i < out.size(); ++i) // entries and shifts of size up to 2, weights up to 1
+            for (size_t i = 0; i < out.size(); ++i) // |A_ij - a_i - a_j| is at most 4, a weight at most 1
                 TEST_ASSERT_DOUBLE_WITHIN(square_error(n, 16 * static_cast<double>(n), 1e-14), expected[i], out[i]);
         };
         check(*base, problem.gram());
         check(counted, problem.gram());
         check(centred, weighted(problem.gram(), s, true));
-        TEST_ASSERT_EQUAL_INT(2, counted.passes().size()); // the squares and the mean: columns are no pass
+        // One pass computed the mean for `centred`, the other one the squares of `counted`. Columns
+        // do not count as a pass.
+        TEST_ASSERT_EQUAL_INT(2, counted.passes().size());
     }
 }
 
-// Rows so close that K is 1 up to 1e-6: what centring leaves of it is as accurate as entries of K allow, 1e-9, and not
-// the difference of squares that are 1e12 times as large.
+// The rows are so close that K is 1 up to 1e-6. The row squares of the centred matrix must be as
+// accurate as the entries of K allow (1e-9), which they would not be as differences of squares that
+// are 1e12 times as large.
 void test_row_squares_do_not_cancel() {
     const int64_t n = 300;
     Problem problem(n, "gaussian", 1000);
@@ -313,7 +324,8 @@ void test_row_squares_do_not_cancel() {
     const WeightedOperator centred(run, *base, nullptr, true);
     std::vector<double> squares(static_cast<size_t>(n));
     centred.row_squares(run, {}, squares.data());
-    // 1 - k in the oracle, which has no rounding of k near 1; centring removes the 1.
+    // The oracle uses k - 1, which expm1 computes without the rounding of k near 1; centring
+    // removes the constant.
     const Matrix less = oracle::gram(
         [](const double *x, const double *y, int64_t count) { return std::expm1(-oracle::sqdist(x, y, count) / 2e6); },
         problem.x, problem.x);
@@ -337,7 +349,7 @@ void test_not_finite() {
     }
 }
 
-// A matrix of approximate values.
+// An operator of a given matrix that claims a given fidelity.
 class Approximate : public Operator {
   public:
     Approximate(const Matrix &a, Fidelity known) : Operator(a.rows, false), a_(a), known_(known) {}
@@ -363,7 +375,8 @@ class Approximate : public Operator {
     Fidelity known_;
 };
 
-// Columns and row squares of a class that has products alone.
+// Checks columns and row squares of a class that does not define them: the base class computes them
+// from products.
 void test_products_alone() {
     const int64_t n = 300;
     const Matrix a = Problem(n).gram();
@@ -371,8 +384,9 @@ void test_products_alone() {
     check_all(out, a, 0, tolerance::u64);
 }
 
-// What wrappers make of what their base says: scales of up to 3 make a distance up to 9 times as large, a matrix that is
-// added changes nothing unless it is subtracted, and the rough one of a pair does not count.
+// Checks how wrappers change the fidelity of their base. Scales of up to 3 make its distance up to
+// 9 times as large. An added matrix changes nothing, but a subtracted one may make the sum
+// indefinite. The rough operator of a pair does not count.
 void test_fidelity() {
     const int64_t n = 4;
     const Matrix a = Problem(n).gram();
@@ -400,12 +414,13 @@ void test_fidelity() {
     says(*gram_of<double>(run, indefinite, false), 0, false);
 }
 
-Approximate *made = nullptr; // by the plan of the next test
+Approximate *made = nullptr; // what make_another returns in the next test
 std::unique_ptr<Operator> make_another(Run &, const KernelRows &, const GramPlan &) {
     return std::unique_ptr<Operator>(made);
 }
 
-// The only maker: as planned, once or in two types, or by a plan's own maker.
+// Checks make_operator: it makes the kernel matrix once or in two types, as planned, or calls the
+// plan's own maker.
 void test_maker() {
     const int64_t n = 40;
     Problem problem(n);
@@ -444,7 +459,7 @@ void test_c_operator() {
     TEST_ASSERT_TRUE(diagonal[7] == 1 && dense[7 + 7 * 40] == 1);
 }
 
-// A sum of products with columns and weights through the same tiles.
+// Checks an expression: a weighted sum of products of kernels, each on some of the columns.
 void test_expression_tiles() {
     const int64_t n = 300;
     Problem problem(n, "2 gaussian[0-2] * gaussian[3,4] + 0.5 linear[1]");

@@ -1,4 +1,5 @@
-// Outputs a point: whitened scores, residual and T2 with their limits against the explicit matrix; options and refusals.
+// Compares outputs for each point (whitened scores, residual and T2 with their limits) with the
+// explicit matrix, and checks options and refusals.
 #include "outputs_problem.h"
 
 namespace {
@@ -9,7 +10,7 @@ struct Exact {
     Matrix k, kq;
     oracle::Kpca pca;
     Vector ones;
-    double allowed; // of scores
+    double allowed; // the error of a score
 };
 
 Exact solve(const Matrix &x, const Matrix &q, const Vector &weights, bool centred, double u) {
@@ -49,7 +50,8 @@ void test_against_definitions() {
         }
 }
 
-// A few rows go another way than many: the same scores to rounding, and those that no centre is near are not lost.
+// Few rows take another path than many. Both must give the same scores up to rounding, also for
+// rows that are far from all centres.
 void test_row_by_row() {
     Session session;
     for (const int64_t n : {1, 90, 600})
@@ -68,7 +70,8 @@ void test_row_by_row() {
                 double weight = 0;
                 for (double value : a.v) weight += std::fabs(value);
                 const double u = layout.f32 ? tolerance::u32 : tolerance::u64;
-                // each way's values are right to what fused.h says, their sums to those of 256 terms
+                // On each path, kernel values have the error that fused.h derives, and their sums
+                // err as sums of 256 terms do.
                 const double allowed = 2 * weight * (tolerance::fused(d, 40, 1, u) + tolerance::sum(256, 1, u));
                 for (int64_t at = 0, rows = 1; at < q.rows; at += rows, rows = rows % 4 + 1) {
                     Matrix few(std::min(rows, q.rows - at), d);
@@ -84,8 +87,9 @@ void test_row_by_row() {
             }
 }
 
-// A column like a time stamp: its small differences are lost where it is rounded to f32 before it is scaled. Models of f32 on
-// rows of f64 agree with those of f64, however many rows a call has, and whatever the kernel.
+// One column is like a time stamp: its small differences would be lost if it were rounded to f32
+// before it is scaled. f32 models on f64 rows must agree with f64 models, for few and many rows and
+// two kernels.
 void test_offsets_in_f32() {
     Session session;
     Matrix x = points(60, 31);
@@ -106,7 +110,8 @@ void test_offsets_in_f32() {
         }
 }
 
-// sum_i w_i z_i z_i^T / n = 1 and, centred, sum_i w_i z_i = 0: of the training rows' whitened scores.
+// Checks whitened scores of the training rows: sum_i w_i z_i z_i^T / n = 1 and, as the model is
+// centred, sum_i w_i z_i = 0.
 void test_whitened_covariance() {
     Session session;
     const Matrix x = points(80, 3);
@@ -146,7 +151,8 @@ std::string text_at(const Model &model, const char *path) {
     return text;
 }
 
-// The smallest value that carries the share q with all below it: rows repeated as often as their whole weight says.
+// Returns the smallest value such that the values up to it have at least the given share of the
+// weight. Weights are whole numbers: each value is repeated that often.
 double sorted_quantile(const Vector &values, const Vector &weights, double per_cent) {
     Vector all;
     for (size_t i = 0; i < values.size(); ++i)
@@ -188,10 +194,11 @@ void test_limits() {
     expect_limits(session, reduced, reduced.tensor("C"), {}, 1e-11);
 }
 
-// Of models in the span of some points, from all rows: of rows, whose factor is held, and of others, for which it is made again.
+// Checks limits over all rows for models in the span of some points. If the points are rows of the
+// data, the factor is in memory; for other points it is recomputed.
 void test_limits_in_span() {
     Session session;
-    const Matrix x = points(1500, 21), others = points(40, 22); // two slabs
+    const Matrix x = points(1500, 21), others = points(40, 22); // x has more than one slab of 1024 rows
     Vector weights;
     for (int64_t i = 0; i < x.rows; ++i) weights.push_back(static_cast<double>(i % 3));
     for (const char *centred : {"true", "false"}) {
@@ -212,7 +219,7 @@ void test_limits_in_span() {
     }
 }
 
-// What lies outside the data is above the limits.
+// A point outside the data must have a residual above the limit.
 void test_novelty() {
     Session session;
     const Model model = session.fit(points(200, 7), gaussian);
@@ -221,7 +228,7 @@ void test_novelty() {
     TEST_ASSERT_TRUE(apply(session, model, far, "residual", {}).v[0] > number_at(model, "/limits/residual/p99"));
 }
 
-// ---- options, and what cannot be
+// ---- options and refusals
 
 void test_options() {
     Session session;
@@ -271,7 +278,8 @@ void refused(Session &session, const Model &model, const Matrix &q, const char *
     mercer_data_destroy(data);
 }
 
-// What the type of the outputs does not hold is an error that names the row, not an infinity among the scores.
+// If an output overflows its type, the call must fail and name the row, rather than write an
+// infinity.
 void test_beyond_the_type() {
     Session session;
     const Matrix x = points(20, 31);
@@ -343,7 +351,7 @@ void test_refusals() {
     TEST_ASSERT_TRUE(bare.summary().capabilities & MERCER_CAN_GRADIENT);
     expect_near(
         apply(session, bare, x, "gradient", {}).v,
-        [&] { // A^T C, whatever x
+        [&] { // A^T C for each x
             const Matrix slope = oracle::product(oracle::transposed(a), c);
             Vector all;
             for (int64_t i = 0; i < x.rows; ++i) all.insert(all.end(), slope.v.begin(), slope.v.end());
@@ -366,7 +374,8 @@ void test_refusals() {
                          {{"frequencies", c}, {"A", points(10, 20, 2)}}),
             x, "gradient", {}, "frequencies");
 
-    // a text may claim what the kernel has not, and the info of one model makes the other
+    // A text cannot give a model a capability that its kernel lacks. A model made from the info of
+    // another one must have the same capabilities.
     const Model claimed =
         from_tensors(session, R"({"kernel": "hamming", "capabilities": ["gradient"]})", {{"C", c}, {"A", a}});
     TEST_ASSERT_FALSE(claimed.summary().capabilities & MERCER_CAN_GRADIENT);

@@ -1,4 +1,5 @@
-// Rows against their own words: types, ranges, groups, defaults; and what a plugin's table may not be.
+// Checks rows of parameters: their types, ranges, groups and defaults, and which tables of plugins
+// are refused.
 #include "core/params.h"
 #include "temp_files.h" // expect_error
 
@@ -70,7 +71,7 @@ void test_values() {
         TEST_ASSERT_EQUAL_STRING(c.back, fresh.get(c.row).c_str());
     }
     params.set(TEXT, "kept", "x");
-    Params copy = params; // texts live as long as any copy
+    Params copy = params; // a text lives as long as any copy of its Params
     params = Params(table());
     TEST_ASSERT_EQUAL_STRING("kept", values(copy).text);
 }
@@ -97,7 +98,7 @@ void test_refusals() {
         Params params(table());
         std::string before = params.get(c.row);
         expect_error(MERCER_E_VALUE, c.words, [&] { params.set(c.row, c.text, "x"); });
-        TEST_ASSERT_EQUAL_STRING(before.c_str(), params.get(c.row).c_str()); // nothing changed
+        TEST_ASSERT_EQUAL_STRING(before.c_str(), params.get(c.row).c_str()); // the value is unchanged
         TEST_ASSERT_FALSE(c.row == SIGMA && params.is_set(SIGMA));
     }
 }
@@ -110,11 +111,11 @@ void test_groups() {
     expect_error(MERCER_E_VALUE, "kernel.gamma = 1: 'sigma' is already set",
                  [&] { params.set(GAMMA, "1", "kernel.gamma"); });
     expect_error(MERCER_E_VALUE, "'sigma' is already set", [&] { params.set(RULE, "mean", "kernel.bandwidth"); });
-    params.set(SIGMA, "3", "kernel.sigma"); // itself again
+    params.set(SIGMA, "3", "kernel.sigma"); // a parameter may replace its own value
     auto stored = params.stored();
     TEST_ASSERT_TRUE(stored.at("sigma") == "3" && !stored.count("bandwidth") && !stored.count("gamma") &&
                      !stored.count("text"));
-    params.set(SIGMA, "", "kernel.sigma"); // unset: the others are free again
+    params.set(SIGMA, "", "kernel.sigma"); // removed, so that others of the group may be set
     params.set(GAMMA, "1", "kernel.gamma");
     TEST_ASSERT_TRUE(params.stored().at("gamma") == "1" && params.stored().at("m") == "10");
 }
@@ -143,10 +144,10 @@ void test_bad_tables() {
     refuse_table("a default violates its own row: share = 1",
                  [](mercer_param *p, int64_t &) { p[SHARE].row.initial = "1"; });
     refuse_table("struct_size 4", [](mercer_param *p, int64_t &) { p[0].struct_size = 4; });
-    for (auto &row : rows) TEST_ASSERT_TRUE(row.struct_size == sizeof(mercer_param)); // the above changed copies
+    for (auto &row : rows) TEST_ASSERT_TRUE(row.struct_size == sizeof(mercer_param)); // only copies were changed
 }
 
-void test_older_plugin() { // rows without the fields at the end: they read as 0
+void test_older_plugin() { // rows without the newer fields at the end, which must read as 0
     struct Old {
         int64_t struct_size, offset;
         struct {

@@ -1,5 +1,5 @@
-// Parts of data: a subset fits as a copy of its rows does, bit for bit, and blocks of a stream as
-// copies of theirs.
+// Checks parts of data: a fit on a subset must be bitwise that on a copy of its rows, and so must
+// the fits on blocks of a stream.
 #include "parts_problem.h"
 
 #include "gram/object_matrix.h"
@@ -28,7 +28,8 @@ Fitted fit_of(const std::string &method, const Settings &settings, const Data &d
     return fit_rows(run, recipe_of(method, settings), data);
 }
 
-// Of all landmarks those in the subset, numbered from 0 as the rows of a copy are.
+// Returns the landmarks that belong to the subset, as their positions in it, which are their row
+// numbers in a copy of the subset.
 std::vector<int64_t> landmarks_in(const std::vector<int64_t> &landmarks, const std::vector<int64_t> &numbers) {
     std::vector<int64_t> out;
     for (int64_t row : landmarks)
@@ -65,7 +66,8 @@ void test_dense() {
         }
 }
 
-// A subset of a subset, of complete rows and of rows that are read in passes.
+// Checks subsets of other selections: of a subset, of rows that are read in passes, and of complete
+// rows.
 void test_of_other_selections() {
     Matrix x = oracle::clusters(n, d);
     const std::vector<int64_t> third = every_third();
@@ -172,8 +174,8 @@ std::vector<Fitted> fits_of_blocks(Run &run, RowBlocks &blocks, const Recipe &re
     return out;
 }
 
-// The rows of a callback that gives them once, of unknown number, never all in memory; and the same
-// blocks of rows in memory.
+// Reads blocks from a callback that gives its rows only once, of known or unknown number, and from
+// rows in memory. The fit on each block must be bitwise that on a copy of its rows.
 void test_blocks() {
     const Matrix x = oracle::clusters(n, d), weights = oracle::Numbers(5).matrix(n, 1, 0.5, 2);
     const std::vector<int64_t> landmarks = {691, 4, 40, 250, 253, 499, 600, 301, 7, 680};
@@ -203,7 +205,8 @@ void test_blocks() {
         }
 }
 
-// A block counts in the budget while it lives, and only one lives here.
+// A block counts in the budget as long as it lives. The budget holds only one block, so that each
+// must be released before the next.
 void test_blocks_are_bounded() {
     const Matrix x = oracle::clusters(20000, d);
     Feed feed(x);
@@ -241,7 +244,8 @@ void test_blocks_refused() {
     expect_error(MERCER_E_DATA, "more than the 650 rows", read(650, 0));
     expect_error(MERCER_E_SHAPE, "650 entries for at least 700 rows", read(-1, 650));
     expect_error(MERCER_E_SHAPE, "750 weights for 700 rows", read(-1, 750));
-    expect_error(MERCER_E_DATA, "row 333, column 3 is NaN", read(-1, 0, true)); // of the stream, not of the block
+    // The message must name the row by its number in the stream, not in the block.
+    expect_error(MERCER_E_DATA, "row 333, column 3 is NaN", read(-1, 0, true));
     expect_error(MERCER_E_VALUE, "blocks of 0 rows", [&] { RowBlocks none(data_of_rows(x), 0); });
     Feed feed(x);
     feed.once = true;

@@ -1,5 +1,6 @@
-// Rules that go column by column: their pivots, what they may ask of the residual, how they end, and the algorithm AKFA
-// as a rule against the plain one that updates the whole matrix.
+// Checks rules that choose one pivot at a time: their pivots, what they may compute from the
+// residual, and how they end. The algorithm AKFA, written as a rule, is compared with the plain
+// algorithm that updates the whole matrix.
 #include "pivots_problem.h"
 
 #include <atomic>
@@ -49,7 +50,8 @@ struct Problem {
 
 // ---- the pivots of a rule
 
-// The residual as a score of one's own, or as that of a rule which needs the full residual, gives the pivots of greedy.
+// A rule whose own score is the residual, and a rule that needs the full residual, must give the
+// pivots of greedy.
 template <class T>
 void check_greedy(uint64_t seed, bool weighted) {
     const Problem problem(seed, 60 + static_cast<int64_t>(seed) * 9, 2, 0.5);
@@ -74,7 +76,8 @@ void test_equal_to_greedy() {
     check_greedy<float>(3, true);
 }
 
-// With an early stop the factor first has room for 256 columns, and grows.
+// With an early stop, the factor first has room for 256 columns. Here it needs more than 300, and
+// must be enlarged.
 void test_growing() {
     const Problem problem(3, 500, 3, 0.2);
     const MatrixRows matrix(problem.k);
@@ -84,7 +87,8 @@ void test_growing() {
     check_factor(got, naive_greedy(problem.k, stop), tolerance::pivots(500));
 }
 
-// Every row is scored exactly once a step, in more than one range.
+// Counts how often each row is scored: each must be scored once per step, and a step must use more
+// than one range.
 struct Counted {
     std::vector<std::atomic<int>> seen;
     std::atomic<int> ranges{0};
@@ -108,7 +112,8 @@ void test_ranges() {
     TEST_ASSERT_TRUE(counted.ranges >= 10);
 }
 
-// Rows that must be pivots come first, in the order of their list; rows that must not be are none.
+// Rows with a very high score must be the first pivots, in the order of their list. Rows with a
+// negative score must not be pivots.
 const std::vector<int64_t> must = {5, 17, 2}, never = {0, 1, 30, 31, 32};
 
 void test_must_and_never() {
@@ -133,13 +138,14 @@ void test_must_and_never() {
     TEST_ASSERT_TRUE(run_rule(matrix.rows(), stop_at(20), rule).index == exact.index);
 }
 
-// ---- AKFA (specification sampling 4.2, distances B.1 and B.2). The column energies s are updated and never computed
-// again, unless, within the bound e of their error, more than 16 rows may be the best.
+// ---- AKFA (accelerated kernel feature analysis). The energies s of the columns are updated after
+// each pivot. If, within the bound e of their errors, more than 16 rows may be the best, all
+// energies are computed anew.
 
 struct Akfa {
     double delta = 0; // rows with a smaller residual are no candidates
     Vector s, s0, e;
-    double root = 0; // root(sum w)
+    double root = 0; // sqrt(sum w)
     int64_t refreshes = 0, columns = 0;
 
     static double weight(const mercer_pivot_state *state, int64_t i) { return state->weights ? state->weights[i] : 1; }
@@ -165,7 +171,8 @@ struct Akfa {
             if (candidate(state, j) && share(j, e[static_cast<size_t>(j)]) >= (1 - 1e-10) * least) out.push_back(j);
         return out;
     }
-    // Makes the energies of all rows that may be the best exact.
+    // Computes the energies of all rows that may be the best from their columns, free of
+    // accumulated errors.
     int32_t settle(const mercer_pivot_state *state) {
         std::vector<int64_t> rows = contenders(state);
         if (rows.size() > 16) {
@@ -194,7 +201,8 @@ struct Akfa {
         s0 = s;
         return settle(state);
     }
-    // With u = R w l for the new R: s <- s - 2 l u - l^2 |l|^2_w.
+    // Updates the energies after a pivot. With the new R and u = R w l: s <- s - 2 l u - l^2
+    // |l|^2_w.
     int32_t update(const mercer_pivot_state *state, const double *l) {
         Vector weighted(s.size()), u(s.size());
         double square = 0;
@@ -225,7 +233,8 @@ struct Akfa {
     }
 };
 
-// The residual matrix, updated in full in long double; a column is chosen that lowers the weighted trace most.
+// Updates the whole residual matrix in long double. Each step chooses the column that lowers the
+// weighted trace most.
 std::vector<int64_t> naive_akfa(const Matrix &k, const Vector &weights, int64_t most, double delta = 0) {
     const int64_t n = k.rows;
     std::vector<long double> r(k.v.begin(), k.v.end());
@@ -254,7 +263,7 @@ std::vector<int64_t> naive_akfa(const Matrix &k, const Vector &weights, int64_t 
     return out;
 }
 
-Matrix circle(int64_t n) { // noisy
+Matrix circle(int64_t n) { // a noisy circle of radius 10
     oracle::Numbers numbers(11);
     Matrix x(n, 2);
     for (int64_t i = 0; i < n; ++i) {
@@ -274,7 +283,7 @@ void test_akfa() {
             Akfa akfa;
             const Result got = run_rule(matrix.rows(weights), stop_at(n), akfa.rule());
             const std::vector<int64_t> exact = naive_akfa(k, weights, n);
-            TEST_ASSERT_TRUE(got.rank_reached); // down to the floor
+            TEST_ASSERT_TRUE(got.rank_reached); // no row above the rank floor is left
             TEST_ASSERT_TRUE(got.index.size() > 25 && got.index == exact);
             TEST_ASSERT_TRUE(akfa.refreshes <= 4);
             TEST_ASSERT_TRUE(akfa.columns <= 2 * static_cast<int64_t>(exact.size()));
@@ -282,7 +291,8 @@ void test_akfa() {
     }
 }
 
-// Without its refreshes and exact columns, the same rule does not find these pivots: the test above can fail.
+// Without recomputed energies the same rule must find other pivots. This shows that test_akfa can
+// fail.
 void test_akfa_needs_columns() {
     const Matrix k = gaussian_gram(circle(200), 4);
     const MatrixRows matrix(k);
@@ -291,13 +301,14 @@ void test_akfa_needs_columns() {
     rule.update = [](void *user, const mercer_pivot_state *state, int64_t, const double *column) {
         auto &akfa = *static_cast<Akfa *>(user);
         const int32_t status = akfa.update(state, column);
-        std::fill(akfa.e.begin(), akfa.e.end(), -1); // nobody contends
+        std::fill(akfa.e.begin(), akfa.e.end(), -1); // then no row is a contender
         return status;
     };
     TEST_ASSERT_TRUE(run_rule(matrix.rows(), stop_at(200), rule).index != naive_akfa(k, {}, 200));
 }
 
-// ACKFA's cut-off (discard = candidates) is a score below 0; it ends the selection, but is no rank.
+// ACKFA (discard = candidates) gives rows with a residual below delta a score below 0. This must
+// end the selection, but must not count as reaching the rank.
 void test_ackfa() {
     const Matrix k = gaussian_gram(circle(200), 4);
     const MatrixRows matrix(k);
@@ -310,7 +321,7 @@ void test_ackfa() {
     }
 }
 
-// In f32 the first pivots, whose scores differ by more than rounding.
+// In f32, only the first pivots are compared, because their scores differ by more than rounding.
 void test_akfa_f32() {
     Matrix k = gaussian_gram(circle(200), 4);
     for (double &value : k.v) value = static_cast<double>(static_cast<float>(value));
@@ -320,7 +331,7 @@ void test_akfa_f32() {
     TEST_ASSERT_TRUE(got.index == naive_akfa(k, {}, 12));
 }
 
-// ---- the same bits
+// ---- bitwise equal results
 
 void check_threads(const mercer_pivot_rule &rule, Akfa *akfa = nullptr) {
     const Clusters clusters(9000); // three slabs of scores
@@ -342,9 +353,9 @@ void test_threads() {
     check_threads(akfa.rule(), &akfa);
 }
 
-// ---- what a rule may ask of the residual
+// ---- what a rule may compute from the residual
 
-struct Asked { // after three pivots
+struct Asked { // the results after three pivots
     Vector v, columns, product, squares, of_weights, factor;
     std::vector<int64_t> rows;
     double mse = -1;
@@ -373,7 +384,7 @@ void check_residual(const KernelRows &rows, const Matrix &k, const Vector &weigh
         return status;
     };
     const Result got = run_rule<T>(rows, stop_at(3), rule);
-    Matrix r(n, n); // K - L L^T by the factor's own L; pivots leave nothing
+    Matrix r(n, n); // K - L L^T with the factor's L; rows and columns of pivots are 0
     for (int64_t i = 0; i < n; ++i)
         for (int64_t j = 0; j < n; ++j) {
             const bool none = got.residual[size_t(i)] == 0 || got.residual[size_t(j)] == 0;
@@ -422,7 +433,7 @@ void test_residual_f32() {
         Vector squares(static_cast<size_t>(state->n)), sums(squares);
         int32_t status = state->row_squares(state, nullptr, squares.data());
         if (!status) status = state->product(state, static_cast<Vector *>(user)->data(), sums.data());
-        double trace = 0, square = 0; // 1^T R 1 >= 0, |R 1|^2 <= n |R|_F^2 <= n tr(R)^2
+        double trace = 0, square = 0; // |R|_F^2 and |R 1|^2, which is at most n |R|_F^2
         for (size_t i = 0; i < sums.size(); ++i) trace += squares[i], square += sums[i] * sums[i];
         return !status && square > 300 * trace * (1 + 1e-5) ? int32_t{MERCER_E_DATA} : status;
     };
@@ -458,7 +469,7 @@ void test_stops() {
         const Result got = ended({at, MERCER_PIVOT_STOP});
         TEST_ASSERT_TRUE(got.index == std::vector<int64_t>(all.begin(), all.begin() + at) && !got.rank_reached);
     }
-    mercer_pivot_rule rounds = rule_of(MERCER_PIVOT_BOUND); // a rule without columns may refuse to begin, too
+    mercer_pivot_rule rounds = rule_of(MERCER_PIVOT_BOUND); // a rule that goes in rounds may stop in init, too
     rounds.init = [](void *, const mercer_pivot_state *) { return int32_t{MERCER_PIVOT_STOP}; };
     const Problem problem(9, 80, 3, 0.4);
     TEST_ASSERT_TRUE(run_rule(MatrixRows(problem.k).rows(), stop_at(5), rounds).index.empty());
@@ -489,7 +500,7 @@ void test_failures() {
     expect_error(MERCER_E_PLUGIN, "must be finite for a draw", [&] { run_rule(matrix.rows(), stop_at(5), rule); });
 }
 
-// Energies that overflow, although all kernel values are finite.
+// The energies overflow although all kernel values are finite. The error must name a row.
 void test_not_finite() {
     Problem problem(9, 80, 3, 0.4);
     for (double &value : problem.k.v) value *= 1e160;
@@ -510,16 +521,16 @@ void test_forecast() {
     shape.struct_size = sizeof shape, shape.n = 200000, shape.d = 3, shape.dtype = MERCER_F64;
     mercer_pivot_stop stop = service_stop(stop_at(100));
     const mercer_cost plain = pivots.pivot_cost(task, shape, stop);
-    TEST_ASSERT_EQUAL_INT64(0, pivots.factor_bytes()); // it is recomputed
+    TEST_ASSERT_EQUAL_INT64(0, pivots.factor_bytes()); // the factor is recomputed
     stop.full = 1;
     const mercer_cost full = pivots.pivot_cost(task, shape, stop);
     TEST_ASSERT_TRUE(pivots.factor_bytes() >= 8 * 200000 * 100 && full.bytes > plain.bytes + 8 * 200000 * 90);
     stop.full = 0;
     TEST_ASSERT_EQUAL_INT64(plain.bytes, pivots.pivot_cost(task, shape, stop).bytes);
-    TEST_ASSERT_EQUAL_INT64(0, pivots.factor_bytes()); // of the last question
+    TEST_ASSERT_EQUAL_INT64(0, pivots.factor_bytes()); // the value for the last call
 }
 
-// What a rule with passes holds stays within its forecast.
+// The memory that a rule with passes takes must stay within its forecast.
 void test_memory() {
     const Clusters clusters(9000);
     for (int64_t threads : {1, 2}) {

@@ -1,13 +1,15 @@
-// Greedy and given pivots against the algorithm that goes column by column, and the service that plugins call.
+// Compares greedy and given pivots with the algorithm that adds one column at a time, and checks
+// the service that plugins call.
 #include "pivots_problem.h"
 
 #include <cstring>
 
 namespace {
 
-// ---- the same pivots
+// ---- equal to the naive algorithm
 
-// Rows in a box, some of them repeated, some on a lattice whose distances tie; a diagonal that is not constant.
+// Random rows in a box. Depending on the seed, some rows repeat, all lie on a lattice so that
+// distances tie, the diagonal is not constant, or rows have weights.
 struct Problem {
     Matrix k;
     Vector weights;
@@ -31,7 +33,8 @@ struct Problem {
     }
 };
 
-// Where residuals are above 1e-3 of the diagonal, rounding does not decide which scores tie.
+// The stop keeps residuals above 1e-3 of the diagonal, so that rounding does not decide which
+// scores tie.
 void test_equal_to_naive() {
     for (uint64_t seed = 1; seed <= 400; ++seed) {
         Problem problem(seed);
@@ -57,19 +60,21 @@ void test_many() { // twenty clusters, several sweeps
     TEST_ASSERT_TRUE(got.sweeps <= 30);
 }
 
-void test_tied() { // all rows alike: the identity; every residual equal until it is chosen
+// The matrix is diagonal with nearly equal entries, so that all residuals tie until they are
+// chosen.
+void test_tied() {
     for (int64_t n : {1, 7, 300, 700}) {
         Matrix k(n, n);
         for (int64_t i = 0; i < n; ++i) k(i, i) = 2;
         for (int64_t i = 0; i < n; ++i)
-            k(i, i) *= 1 - 1e-13 * static_cast<double>((i * 7919) % n); // noise below the tie rule
+            k(i, i) *= 1 - 1e-13 * static_cast<double>((i * 7919) % n); // noise that the tie rule ignores
         const Result got = greedy(MatrixRows(k), stop_at(n));
         TEST_ASSERT_EQUAL_size_t(static_cast<size_t>(n), got.index.size());
         for (int64_t i = 0; i < n; ++i) TEST_ASSERT_EQUAL_INT64(i, got.index[static_cast<size_t>(i)]);
     }
 }
 
-void test_golden() { // specification reduced sets 12, and sampling 6, G1
+void test_golden() { // expected values are those printed in the specification
     Result got = greedy(MatrixRows(gaussian_gram(oracle::golden_points(), std::sqrt(0.32))), stop_at(8));
     TEST_ASSERT_TRUE((got.index == std::vector<int64_t>{0, 20, 11, 7, 16, 58, 23, 21}));
     TEST_ASSERT_DOUBLE_WITHIN(tolerance::printed_small, .106827839983, got.mse);
@@ -90,7 +95,7 @@ void test_rank() {
     Result got = greedy(MatrixRows(gaussian_gram(x, 0.5)), stop_at(60));
     std::vector<int64_t> sorted = got.index;
     std::sort(sorted.begin(), sorted.end());
-    TEST_ASSERT_TRUE((sorted == std::vector<int64_t>{0, 1, 2, 3, 4})); // the lowest of equal rows
+    TEST_ASSERT_TRUE((sorted == std::vector<int64_t>{0, 1, 2, 3, 4})); // the first one of equal rows
     TEST_ASSERT_TRUE(got.rank_reached && got.mse <= 1e-10);
     Matrix one(1, 1);
     one(0, 0) = 4;
@@ -106,7 +111,8 @@ void test_rank() {
 
 // ---- stops
 
-// What s pivots leave is reached after s of them, not before, whatever the block they were chosen in.
+// If a stop requires exactly what s pivots leave, growth must end after s pivots, also inside a
+// block.
 template <class T>
 void check_stops(uint64_t seed, int64_t most) {
     Problem problem(seed);
@@ -131,7 +137,7 @@ void check_stops(uint64_t seed, int64_t most) {
 }
 
 void test_stops() {
-    for (uint64_t seed : {7, 14, 42}) check_stops<double>(seed, 60); // 14: weighted
+    for (uint64_t seed : {7, 14, 42}) check_stops<double>(seed, 60); // 14 and 42 have weights
     check_stops<float>(14, 30);
 }
 
@@ -148,35 +154,36 @@ void test_continued() {
     TEST_ASSERT_TRUE(got.index == at_once.index);
     for (size_t i = 0; i < got.factor.v.size(); ++i)
         TEST_ASSERT_DOUBLE_WITHIN(tolerance::pivots(90), at_once.factor.v[i], got.factor.v[i]);
-    factor.grow_greedy(stop_at(200, 1)); // already there
+    factor.grow_greedy(stop_at(200, 1)); // mse <= 1 holds already
     TEST_ASSERT_EQUAL_INT64(90, factor.count());
 }
 
 void test_append() {
-    Problem problem(7); // several blocks
+    Problem problem(7); // n is large enough for several blocks
     const int64_t n = problem.k.rows;
     const MatrixRows matrix(problem.k);
     std::vector<int64_t> given;
     for (int64_t i = 0; i < std::min<int64_t>(n, 300); ++i) given.push_back((i * 37 + 11) % n);
-    given.insert(given.begin() + 5, given[2]); // again: passed over
+    given.insert(given.begin() + 5, given[2]); // a row given twice, which is skipped
     Run run({}, nullptr);
     PartialCholesky<double> factor(run, matrix.rows(), 1);
     factor.grow_greedy(stop_at(3));
     const int64_t taken = factor.append(given.data(), static_cast<int64_t>(given.size()));
     const Result got = result_of(factor);
     TEST_ASSERT_EQUAL_INT64(static_cast<int64_t>(got.index.size()), 3 + taken);
-    Vector left = got.residual; // what the first k columns leave of each row, from the last k on
+    Vector left = got.residual; // residuals after the first k columns, computed from the last k on
     for (int64_t k = got.factor.cols - 1; k >= 3; --k) {
         double most = 0;
         for (int64_t i = 0; i < n; ++i) left[static_cast<size_t>(i)] += got.factor(i, k) * got.factor(i, k);
         for (int64_t row : given) most = std::max(most, left[static_cast<size_t>(row)]);
         const int64_t pivot = got.index[static_cast<size_t>(k)];
         TEST_ASSERT_TRUE(std::find(given.begin(), given.end(), pivot) != given.end());
-        TEST_ASSERT_TRUE(left[static_cast<size_t>(pivot)] >= 0.999e-3 * most); // large ones first
+        // Rows are taken by decreasing residual, but within a block only up to a factor of 1e-3.
+        TEST_ASSERT_TRUE(left[static_cast<size_t>(pivot)] >= 0.999e-3 * most);
     }
-    for (int64_t row : given) // what was passed over is in the span
+    for (int64_t row : given) // skipped rows lie in the span of the pivots
         TEST_ASSERT_DOUBLE_WITHIN(1e-9, 0, got.residual[static_cast<size_t>(row)]);
-    for (int64_t i = 0; i < n; ++i) // K = L L^T in all columns of pivots
+    for (int64_t i = 0; i < n; ++i) // K = L L^T in the columns of all pivots
         for (int64_t row : got.index)
             TEST_ASSERT_DOUBLE_WITHIN(1e-9, problem.k(i, row),
                                       oracle::dot(got.factor.row(i), got.factor.row(row), got.factor.cols));
@@ -191,7 +198,7 @@ void test_f32() {
     size_t next = 0;
     const Naive exact = column_by_column(problem.k, stop_at(static_cast<int64_t>(got.index.size())), {},
                                          [&](const auto &) { return got.index[next++]; });
-    check_factor(got, exact, tolerance::pivots(80) * 0x1p29); // u32 for u64
+    check_factor(got, exact, tolerance::pivots(80) * 0x1p29); // u of f32 in place of u of f64
 }
 
 // ---- what goes wrong
@@ -246,13 +253,13 @@ mercer_pivot_rule rule_of(int32_t needs) {
 void test_service() {
     Matrix k = gaussian_gram(oracle::Numbers(12).matrix(80, 3), 0.5);
     const mercer_pivot_rule plain = rule_of(MERCER_PIVOT_BOUND);
-    mercer_pivot_rule squared = plain; // goes column by column to the same rows
+    mercer_pivot_rule squared = plain; // chooses the same rows, one at a time
     squared.score = [](void *, const mercer_pivot_state *state, int64_t first, int64_t count, double *scores) {
         for (int64_t i = 0; i < count; ++i) scores[i] = state->residual[first + i] * state->residual[first + i];
     };
     const Result blocks = run_service(k, service_stop(30), plain), columns = run_service(k, service_stop(30), squared);
     TEST_ASSERT_TRUE(blocks.index == columns.index && blocks.sweeps < 30 && columns.sweeps == 30);
-    run_service<float>(k, service_stop(20), plain); // a copy of the factor, checked there
+    run_service<float>(k, service_stop(20), plain); // its f64 copy of the factor is checked there
     for (size_t i = 0; i < blocks.factor.v.size(); ++i)
         TEST_ASSERT_DOUBLE_WITHIN(tolerance::pivots(30), blocks.factor.v[i], columns.factor.v[i]);
     TEST_ASSERT_TRUE(run_service(k, service_stop(80, blocks.mse * (1 + 1e-9)), squared).index == blocks.index);
@@ -266,7 +273,7 @@ struct Seen {
     bool right = true;
 };
 
-void test_rule() { // a rule of one's own: prefers high rows; sees states in order; may stop with an error
+void test_rule() { // prefers high row numbers; must see the states in order; may fail
     Matrix k = gaussian_gram(oracle::golden_points(), std::sqrt(0.32));
     Seen seen;
     mercer_pivot_rule rule = rule_of(MERCER_PIVOT_BOUND);
@@ -280,7 +287,7 @@ void test_rule() { // a rule of one's own: prefers high rows; sees states in ord
     rule.score = [](void *, const mercer_pivot_state *state, int64_t first, int64_t count, double *scores) {
         for (int64_t i = 0; i < count; ++i)
             scores[i] =
-                state->residual[first + i] > 0 ? static_cast<double>(first + i) : 1e9; // a chosen one's is ignored
+                state->residual[first + i] > 0 ? static_cast<double>(first + i) : 1e9; // of a pivot: must be ignored
     };
     rule.update = [](void *user, const mercer_pivot_state *state, int64_t pivot, const double *column) {
         auto &seen = *static_cast<Seen *>(user);
@@ -294,9 +301,9 @@ void test_rule() { // a rule of one's own: prefers high rows; sees states in ord
     expect_error(MERCER_E_DATA, "callback failed", [&] { run_service(k, service_stop(9), rule); });
 }
 
-void test_drawn_rule() { // by a score of one's own: first pivots in proportion to it; chosen ones never again
+void test_drawn_rule() { // pivots are drawn in proportion to the rule's score, none of them twice
     Matrix k(4, 4);
-    for (int64_t i = 0; i < 4; ++i) k(i, i) = static_cast<double>(i); // row 0 never
+    for (int64_t i = 0; i < 4; ++i) k(i, i) = static_cast<double>(i); // row 0 has score 0
     mercer_pivot_rule rule = rule_of(MERCER_PIVOT_SAMPLE);
     rule.score = [](void *, const mercer_pivot_state *state, int64_t first, int64_t count, double *scores) {
         std::copy_n(state->residual + first, count, scores);

@@ -1,5 +1,6 @@
-// Partial Cholesky of float32 data against float64, on data like real ones: few columns, rows that repeat or nearly do, heavy
-// tails, skewed columns. Clusters and cubes do not show what drawn and given pivots do to an f32 factor.
+// Compares partial Cholesky of float32 data with float64, on data like real ones: few columns, rows
+// that repeat exactly or nearly, heavy tails, skewed columns. Clusters and cubes do not show how
+// drawn and given pivots affect an f32 factor.
 //
 //   test_pivots_f32               n = 2500, m = 700, four kernels
 //   test_pivots_f32 N M           all kernels that are positive semi-definite, real data too where there are any
@@ -11,8 +12,9 @@ namespace {
 int64_t rows_asked = 2500, pivots_asked = 700;
 bool all_of_it = false;
 
-// Five correlated columns rounded to tenths, two log-normal, two of Student's t with 1.5 degrees; half of the rows repeat
-// others, every other one exactly.
+// Returns rows with five correlated columns rounded to tenths, two log-normal ones and two with
+// heavy tails (of index 1.5). The second half of the rows repeats the first, every other row
+// exactly.
 Matrix like_real(int64_t n) {
     oracle::Numbers numbers(5);
     auto normal = [&] {
@@ -88,8 +90,8 @@ void grow(PartialCholesky<T> &factor, Rule rule, int64_t m) {
     }
 }
 
-// The factor in f32 neither fails nor gives up before the floor; the pivots it takes are as good as those of f64, and what
-// it says they leave is what they leave.
+// The f32 factor must neither fail nor end before the rank floor. Its pivots must be as good as
+// those of f64, and the residuals that it reports must be correct.
 void check(const Problem &problem, Rule rule, const std::string &what) {
     Run run({}, nullptr);
     const int64_t m = std::min(pivots_asked, problem.x.rows);
@@ -98,19 +100,21 @@ void check(const Problem &problem, Rule rule, const std::string &what) {
     TEST_ASSERT_TRUE_MESSAGE(rule == Rule::given || single.count() == m || single.rank_reached(), what.c_str());
     PartialCholesky<double> twice(run, problem.rows(), m), same(run, problem.rows(), m);
     grow(twice, rule, rule == Rule::given ? m : single.count());
-    const double most = *std::max_element(same.residual(), same.residual() + same.n()); // k(x, x)
+    const double most = *std::max_element(same.residual(), same.residual() + same.n()); // the largest k(x, x)
     same.append(single.index(), single.count());
-    // In shares of the trace: what rows at the floor may have left, and u of the largest diagonal.
+    // As shares of the trace: what rows at the rank floor may leave, and u times the largest
+    // diagonal entry for each row.
     const double scale = most * static_cast<double>(same.n()) / same.trace(), u = unit_roundoff(true) * scale,
                  floor = PartialCholesky<float>::relative_floor(single.count()) * scale, left = same.trace_left();
     if (all_of_it)
         printf("%-60s %5ld of %5ld pivots, left %.3e, said %.3e, f64 %.3e\n", what.c_str(),
                static_cast<long>(single.count()), static_cast<long>(twice.count()), left, single.trace_left(),
                twice.trace_left());
-    // Given rows that f32 cannot tell from the span of others are passed over, f64 keeps them: what they explain is lost.
+    // f32 skips given rows that it cannot distinguish from the span of others. f64 keeps them, so
+    // that they reduce its residual further.
     TEST_ASSERT_TRUE_MESSAGE(left <= 2 * twice.trace_left() + (rule == Rule::given ? 64 : 1) * floor, what.c_str());
     TEST_ASSERT_TRUE_MESSAGE(std::fabs(single.trace_left() - left) <= 0.01 * left + 128 * u, what.c_str());
-    for (int64_t i = 0; i < single.n(); ++i) // no row is far from what it should be
+    for (int64_t i = 0; i < single.n(); ++i) // each row's residual must be correct
         TEST_ASSERT_TRUE_MESSAGE(std::fabs(single.residual()[i] - same.residual()[i]) <= 1e-3 * most, what.c_str());
 }
 
@@ -155,7 +159,8 @@ void test_real() {
         TEST_IGNORE_MESSAGE("there is no ijcnn1.X.npy, skin.X.npy nor abalone.X.npy: set MERCER_DATA to their folder");
 }
 
-// A matrix that is truly indefinite is told from rounding, in f32 too, and the message says what to try.
+// A matrix that is truly indefinite must be distinguished from rounding, in f32 too, and the
+// message must say what to try.
 void test_indefinite() {
     const Matrix x = like_real(400);
     Matrix k = gaussian_gram(x, 3);

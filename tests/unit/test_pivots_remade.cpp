@@ -1,12 +1,13 @@
-// A factor that is not held but made again, against the one that is: the same pivots and residuals, in a budget that holds a
-// tenth of it; what fits make of it.
+// Compares a recomputed factor with a stored one: pivots and residuals must be the same, in a
+// budget of a quarter of the stored factor, and fits with either must give the same models.
 #include "pivots_problem.h"
 #include "session.h"
 
 namespace {
 
-// Rows made again are the same numbers up to the order in which a product adds up: u a term, magnified by what is left of
-// k(x, x) = 1 under the root (here above 1e-3); 1e-12 and 1e-3 leave a factor of ten and more.
+// Recomputed rows differ from stored ones only in the order in which products are added: by u per
+// term, divided by the root of the residual (above 1e-3, where k(x, x) = 1). The limits 1e-12 and
+// 1e-3 are at least ten times as large.
 template <class T>
 void check_same(const Result &got, const Result &held) {
     const double allowed = sizeof(T) == 4 ? 1e-3 : 1e-12;
@@ -27,7 +28,7 @@ Result grown(const Clusters &data, Factor kind, bool draw, PivotStop stop, int64
     const int64_t before = run.budget()->used();
     PartialCholesky<T> factor(run, data.rows(), PartialCholesky<T>::first_capacity(stop.m, stop.early()), kind);
     draw ? factor.grow_sampled(stop, Random(3, Stage::reducer)) : factor.grow_greedy(stop);
-    const TileBytes panels{int64_t{1} << 20, 0, int64_t{2} << 10, int64_t{1} << 10}; // generously
+    const TileBytes panels{int64_t{1} << 20, 0, int64_t{2} << 10, int64_t{1} << 10}; // a generous estimate
     TEST_ASSERT_TRUE(run.budget()->peak() - before <=
                      PartialCholesky<T>::bytes(data.x.rows, stop.m, stop.early(), threads, panels, kind).most);
     TEST_ASSERT_TRUE(factor.evaluations() <= PartialCholesky<T>::evaluations(data.x.rows, stop.m, kind));
@@ -52,7 +53,7 @@ void test_rules() {
     check_rules<float>();
 }
 
-void test_naive() { // a matrix entry by entry; weights; full rank
+void test_naive() { // of a matrix that is read entry by entry; with weights for one seed
     for (uint64_t seed : {7, 8, 14}) {
         oracle::Numbers numbers(seed);
         const Matrix k = gaussian_gram(numbers.matrix(1200, 3), 0.4);
@@ -67,7 +68,9 @@ void test_naive() { // a matrix entry by entry; weights; full rank
     }
 }
 
-void test_continued() { // given rows, one of them twice and one a pivot already; more of either rule; a stop, and on
+// Grows a factor by greedy pivots, given rows (one of them twice, one a pivot already), drawn
+// pivots, greedy ones up to an early stop, and more greedy ones.
+void test_continued() {
     const Clusters data(3000);
     std::vector<int64_t> given = {5, 17, 2900, 17, 40};
     auto walk = [&](Factor kind) {
@@ -78,7 +81,7 @@ void test_continued() { // given rows, one of them twice and one a pivot already
         given.push_back(factor.index()[11]);
         TEST_ASSERT_EQUAL_INT64(4, factor.append(given.data(), static_cast<int64_t>(given.size())));
         factor.grow_sampled(stop_at(90), Random(4, Stage::reducer));
-        factor.grow_greedy(stop_at(300, factor.mean_residual() * 0.9)); // drops columns of its last round
+        factor.grow_greedy(stop_at(300, factor.mean_residual() * 0.9)); // drops columns of the last round
         factor.grow_greedy(stop_at(200));
         TEST_ASSERT_EQUAL_INT64(200, factor.count());
         return result_of(factor);
@@ -86,7 +89,7 @@ void test_continued() { // given rows, one of them twice and one a pivot already
     check_same<double>(walk(Factor::recomputed), walk(Factor::stored));
 }
 
-void test_budget() { // n m numbers are 46 MiB, the budget 12
+void test_budget() { // n m numbers take 46 MiB, but the budget is 12 MiB
     const Clusters data(20000);
     for (bool draw : {false, true}) {
         expect_error(MERCER_E_BUDGET, "budget",
@@ -96,7 +99,8 @@ void test_budget() { // n m numbers are 46 MiB, the budget 12
     }
 }
 
-// A fit whose budget does not hold the factor chooses the same centres, and its lift makes the same model of them.
+// A fit whose budget cannot hold the factor must choose the same centres and, up to rounding,
+// compute the same eigenvalues.
 void test_fits() {
     const Clusters data(20000);
     Session session;

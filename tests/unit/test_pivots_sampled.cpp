@@ -1,5 +1,6 @@
-// Randomly drawn pivots: the accelerated algorithm's law against that of drawing one by one, and what all growth promises
-// on real tiles: the same bits for any number of threads, an answer to cancel, bytes and kernel values within bounds.
+// Checks randomly drawn pivots: the accelerated algorithm must follow the law of drawing one by
+// one. On real tiles, growth must give the same bits for any number of threads, respond to cancel,
+// and keep its bounds on memory and kernel values.
 #include "pivots_problem.h"
 
 #include <atomic>
@@ -7,14 +8,16 @@
 
 namespace {
 
-// The quantile of chi-square of that many degrees that is exceeded with probability 1e-7 (Wilson & Hilferty; z = 5.199).
-// Seeds are fixed, so a test that passes once passes always.
+// Returns the quantile of the chi-square distribution that is exceeded with probability 1e-7, for
+// these degrees of freedom (Wilson & Hilferty; z = 5.199). Seeds are fixed, so a test that passes
+// once passes always.
 double chi_square_limit(double degrees) {
     const double z = 5.199, part = 2 / (9 * degrees);
     return degrees * std::pow(1 - part + z * std::sqrt(part), 3);
 }
 
-// Of every ordered selection, by the definition: drawn with probability w d / sum w d, K updated.
+// Computes the probability of each ordered selection by the definition: a row is drawn with
+// probability w d / sum w d, and K is updated.
 void probabilities(const Matrix &k, const Vector &w, int64_t left, double p, std::vector<int64_t> &path,
                    std::map<std::vector<int64_t>, double> &out) {
     double sum = 0;
@@ -35,7 +38,8 @@ void probabilities(const Matrix &k, const Vector &w, int64_t left, double p, std
     }
 }
 
-// Close rows, so that candidates of a round often stand in each other's way; a diagonal that is not constant; a duplicate.
+// The rows are close, so that a round often rejects candidates because it has accepted others. The
+// diagonal is not constant, and row 4 repeats row 2 up to a factor.
 Matrix small_matrix(int64_t n) {
     Matrix x = oracle::Numbers(5).matrix(n, 2);
     std::copy_n(x.row(2), 2, &x(4, 0));
@@ -53,7 +57,7 @@ void check_law(int64_t n, int64_t m, const Vector &w, PivotStop stop) {
     probabilities(k, w, m, 1, path, exact);
     const int seeds = 20000;
     for (int seed = 0; seed < seeds; ++seed) ++counts[sampled(matrix, stop, static_cast<uint64_t>(seed), w).index];
-    if (stop.early()) { // the law of whatever length the stop allows
+    if (stop.early()) { // the law of selections that the stop cuts short
         std::map<std::vector<int64_t>, double> stopped;
         for (const auto &[order, p] : exact) {
             size_t next = 0;
@@ -78,7 +82,7 @@ void check_law(int64_t n, int64_t m, const Vector &w, PivotStop stop) {
     }
     if (seeds * rare_p >= 10) add(rare_p, rare_count);
     TEST_ASSERT_DOUBLE_WITHIN(1e-9, 1, total);
-    TEST_ASSERT_TRUE(seen == seeds); // nothing impossible
+    TEST_ASSERT_TRUE(seen == seeds); // no selection of probability 0 was drawn
     TEST_ASSERT_TRUE(degrees > 20);
     TEST_ASSERT_TRUE(chi < chi_square_limit(degrees));
 }
@@ -89,10 +93,11 @@ void test_law() {
     check_law(9, 3, ones, stop_at(3));
     check_law(9, 3, weights, stop_at(3));
     check_law(7, 4, {1, 1, 1, 2, 1, 1, 0.3}, stop_at(4));
-    check_law(9, 3, ones, stop_at(3, 0.7)); // some end after two: the stop falls inside rounds
+    check_law(9, 3, ones, stop_at(3, 0.7)); // some end after two pivots, inside a round
 }
 
-// Errors over rounds that accept many: mean and spread of what is left, against drawing one by one.
+// Rounds that accept many pivots must leave the same mean and variance of the residual as drawing
+// one by one.
 void test_error() {
     const int64_t n = 300, m = 40;
     Matrix x = oracle::Numbers(8).matrix(n, 2);
@@ -124,16 +129,18 @@ void test_error() {
         for (int a = 0; a < 2; ++a) sum[a] += errors[a] / seeds, square[a] += errors[a] * errors[a] / seeds;
     }
     const double spread[] = {square[0] - sum[0] * sum[0], square[1] - sum[1] * sum[1]};
-    TEST_ASSERT_TRUE(std::fabs(sum[0] - sum[1]) < 5 * std::sqrt((spread[0] + spread[1]) / seeds)); // 5 deviations
-    TEST_ASSERT_TRUE(spread[0] < 1.5 * spread[1] && spread[1] < 1.5 * spread[0]);                  // of 1000: +- 5 %
+    TEST_ASSERT_TRUE(std::fabs(sum[0] - sum[1]) < 5 * std::sqrt((spread[0] + spread[1]) / seeds));
+    // A mean from 1000 seeds may be off by 5 standard deviations; a variance has a standard error
+    // of 5 %.
+    TEST_ASSERT_TRUE(spread[0] < 1.5 * spread[1] && spread[1] < 1.5 * spread[0]);
 }
 
-void test_ends() { // full rank, rank reached, duplicates, nothing there
+void test_ends() { // the rank is reached, because rows repeat; the zero matrix has no pivots
     const Matrix k = small_matrix(9);
     const MatrixRows matrix(k);
     for (uint64_t seed = 0; seed < 50; ++seed) {
         Result got = sampled(matrix, stop_at(9), seed);
-        TEST_ASSERT_TRUE(got.index.size() == 8 && got.rank_reached); // rows 2 and 4 are one
+        TEST_ASSERT_TRUE(got.index.size() == 8 && got.rank_reached); // rows 2 and 4 are dependent
         std::sort(got.index.begin(), got.index.end());
         TEST_ASSERT_TRUE(std::adjacent_find(got.index.begin(), got.index.end()) == got.index.end());
     }
@@ -141,7 +148,7 @@ void test_ends() { // full rank, rank reached, duplicates, nothing there
     TEST_ASSERT_TRUE(none.index.empty() && none.rank_reached);
 }
 
-// ---- on tiles
+// ---- factors of tiles
 
 template <class T>
 Result grown(const Clusters &data, int64_t threads, bool draw, PivotStop stop) {
@@ -150,7 +157,7 @@ Result grown(const Clusters &data, int64_t threads, bool draw, PivotStop stop) {
     const int64_t before = run.budget()->used();
     PartialCholesky<T> factor(run, data.rows(), PartialCholesky<T>::first_capacity(stop.m, stop.early()));
     draw ? factor.grow_sampled(stop, Random(3, Stage::reducer)) : factor.grow_greedy(stop);
-    const TileBytes panels{int64_t{1} << 20, 0, int64_t{2} << 10, int64_t{1} << 10}; // generously
+    const TileBytes panels{int64_t{1} << 20, 0, int64_t{2} << 10, int64_t{1} << 10}; // a generous estimate
     TEST_ASSERT_TRUE(run.budget()->peak() - before <=
                      PartialCholesky<T>::bytes(data.x.rows, stop.m, stop.early(), threads, panels).most);
     TEST_ASSERT_TRUE(factor.evaluations() <= PartialCholesky<T>::evaluations(data.x.rows, stop.m));
@@ -173,7 +180,7 @@ void test_threads() {
     check_threads<float>();
 }
 
-// Entries of K - L L^T at random places, and its diagonal.
+// Checks entries of K - L L^T at random places in the columns of pivots, and its diagonal.
 template <class T>
 void check_factor_of(const Clusters &data, double allowed) {
     const Result got = grown<T>(data, 2, true, stop_at(300));
@@ -196,7 +203,7 @@ void test_factor() {
     check_factor_of<float>(data, 1e-4);
 }
 
-void test_numbers() { // a matrix of chosen rows is that of those rows
+void test_numbers() { // rows selected by number must act as a copy of them
     const Clusters data(2500);
     std::vector<int64_t> numbers;
     for (int64_t i = 0; i < 700; ++i) numbers.push_back((i * 1237 + 5) % 2500);
@@ -213,7 +220,7 @@ void test_numbers() { // a matrix of chosen rows is that of those rows
 
 // ---- cancel and budget
 
-// Objects that ask for cancel themselves after so many values.
+// A callback for objects that requests cancel itself after `most` values.
 struct Asked {
     std::atomic<int64_t> values{0};
     int64_t most = 0;
@@ -245,7 +252,8 @@ void test_cancel() {
                     PartialCholesky<double> factor(run, {source, {}, kernel, nullptr, n, nullptr}, m);
                     draw ? factor.grow_sampled(stop_at(m), Random(1, Stage::reducer)) : factor.grow_greedy(stop_at(m));
                 });
-                TEST_ASSERT_TRUE(asked.values <= most + 4 * tile_rows * tile_rows); // two threads, what they had begun
+                // Two threads may complete the tiles that they have begun.
+                TEST_ASSERT_TRUE(asked.values <= most + 4 * tile_rows * tile_rows);
             }
 }
 
