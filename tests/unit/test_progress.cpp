@@ -1,4 +1,5 @@
-// Progress is monotone, in time, and says how long it will take; a fit that is cancelled answers within 0.2 s.
+// Checks that progress is monotone, reported in time and with a realistic estimate of the time
+// left, and that a cancelled fit returns within 0.2 s.
 #include "session.h"
 
 #include <atomic>
@@ -33,7 +34,7 @@ void test_time_left() {
         const double step = now.elapsed - seen[k - 1].elapsed;
         std::printf("%6.2f s %-8s %5.1f %%  left %6.2f, in truth %6.2f\n", now.elapsed, now.stage, 100 * now.fraction,
                     now.remaining, total - now.elapsed);
-        const bool last = k + 1 == seen.size(); // told however soon after the one before
+        const bool last = k + 1 == seen.size(); // the last call may follow the one before at once
         TEST_ASSERT_TRUE(now.fraction >= seen[k - 1].fraction && now.fraction <= 1 && (last || step >= 0.099));
         TEST_ASSERT_TRUE_MESSAGE(step <= 0.4, "0.2 s are promised, a shared machine may double them");
         if (asked || now.elapsed < total / 2) continue;
@@ -45,7 +46,8 @@ void test_time_left() {
     TEST_ASSERT_EQUAL_DOUBLE(0, seen.back().remaining);
 }
 
-// From the flag to the return, at a random moment of the fit; < 0: it was done before.
+// Sets the cancel flag `moment` seconds after the fit begins. Returns the seconds from then to the
+// return of the fit, or -1 if the fit ended first.
 double cancel_at(mercer_recipe *recipe, mercer_data *data, double moment) {
     int32_t flag = 0;
     mercer_run run = with_threads(2);

@@ -1,4 +1,5 @@
-// The lift `projected` (nystrom, gkpca): golden data, m = n, the exact problem in the span, both ways of holding the factor.
+// The lift `projected` (nystrom, gkpca) against golden data, against exact kernel PCA, and against
+// a naive solution in the span of the landmarks, with the factor stored and recomputed.
 #include "session.h"
 #include "tolerances.h"
 
@@ -20,7 +21,8 @@ Model fit_rows(Session &session, const Matrix &x, const Settings &settings, std:
                              layout, "nystrom", run);
 }
 
-// Kernel PCA in the span of rows of x, on paper: K_nB K_BB^-1 K_Bn in place of K.
+// Returns the eigenvalues of kernel PCA in the span of the rows B of x, that is, with
+// K_nB K_BB^-1 K_Bn in place of K, by a naive computation.
 Vector eigenvalues_in_span(const Matrix &x, const std::vector<int64_t> &rows, double gamma, bool centred) {
     auto k = [gamma](const double *a, const double *b, int64_t d) {
         return std::exp(-gamma * oracle::sqdist(a, b, d));
@@ -61,7 +63,7 @@ void test_golden() {
                 {.549646322122, .134547792503, .110973977462, .071844542638}, tolerance::printed, "uncentred");
     expect_near(fit_rows(session, x, golden, first_rows(10)).vector("lambda"),
                 {.135023366, .111132100, .073739516, .029296468}, 1e-9, "centred");
-    const Model greedy = fit_rows(session, x, golden, {0, 20, 11, 7, 16, 58, 23, 21}); // the specification's own
+    const Model greedy = fit_rows(session, x, golden, {0, 20, 11, 7, 16, 58, 23, 21}); // landmarks of the golden data
     const char *text = nullptr;
     OK(mercer_model_info(greedy.handle, "/mse", &text));
     TEST_ASSERT_DOUBLE_WITHIN(1e-11, .106827839983, std::atof(text));
@@ -80,7 +82,8 @@ void test_all_rows_are_exact() {
     }
 }
 
-// Duplicates among the landmarks, a budget that keeps no factor, points in place of rows, f32: the same problem.
+// Checks that duplicates among the landmarks, landmarks given as points instead of row numbers, and
+// data in f32 do not change the solution in the span of the landmarks.
 void test_against_naive() {
     Session session;
     Matrix x = oracle::Numbers(6).matrix(2500, 4);
@@ -93,7 +96,7 @@ void test_against_naive() {
     Model held = fit_rows(session, x, settings, rows);
     expect_near(held.vector("lambda"), expected, 1e-9, "held");
     expect_near(fit_rows(session, x, settings, rows, nullptr, {true, true}).vector("lambda"), expected, 2e-5, "f32");
-    // Scores of all rows have covariance diag(lambda), mean 0.
+    // The scores of all rows must have mean 0 and covariance diag(lambda).
     Matrix z = session.apply(held, x);
     for (int64_t j = 0; j < 5; ++j)
         for (int64_t l = 0; l <= j; ++l) {
@@ -132,7 +135,7 @@ void test_threads_and_weights() {
                 session.fit(twice, all, {}, {}, "nystrom").vector("lambda"), 1e-9, "weights are repetitions");
 }
 
-// Every eigenvalue's entry of the report against the exact values.
+// Checks that the certificate of each eigenvalue contains the exact value.
 void check_certificates(const Model &model, const Vector &exact, const char *what) {
     const char *text = nullptr;
     OK(mercer_model_info(model.handle, "/certificates", &text));
@@ -155,7 +158,8 @@ void test_certificates_hold() {
         for (const char *reducer : {"uniform", "greedy", "rpcholesky"})
             check_certificates(session.fit(x, with(asked, {{"reducer", reducer}, {"m", "80"}}), {}, {}, "nystrom"),
                                exact, reducer);
-        // Points in place of rows, whose factor is made again: the same draws, so the same bounds up to rounding.
+        // If landmarks are given as points, the factor is recomputed. The certificates draw the
+        // same rows, so the estimated eigenvalues must be equal up to rounding.
         const Model held = fit_rows(session, x, asked, first_rows(80));
         std::copy_n(x.v.begin(), points.v.size(), points.v.begin());
         Held at(x), landmarks(points);
@@ -170,13 +174,13 @@ void test_certificates_hold() {
     }
 }
 
-// E = K - K_nB K_BB^-1 K_Bn on paper: its Frobenius norm over n.
+// Returns |E|_F / n for E = K - K_nB K_BB^-1 K_Bn, by a plain Cholesky factorisation.
 double norm_of_residual(const Matrix &x, const std::vector<int64_t> &rows, double sigma) {
     const int64_t m = static_cast<int64_t>(rows.size()), n = x.rows;
     auto k = [&](int64_t i, int64_t j) {
         return std::exp(-oracle::sqdist(x.row(i), x.row(j), x.cols) / (2 * sigma * sigma));
     };
-    Matrix l(n, m); // by columns, pivots in the order given
+    Matrix l(n, m); // computed column by column, with the pivots in the given order
     for (int64_t c = 0; c < m; ++c) {
         const int64_t pivot = rows[static_cast<size_t>(c)];
         const double root = std::sqrt(k(pivot, pivot) - oracle::dot(l.row(pivot), l.row(pivot), c));
@@ -196,13 +200,15 @@ nlohmann::json at(const Model &model, const char *path) {
     return nlohmann::json::parse(text);
 }
 
-// Where there are no more pairs or rows than would be drawn, each is taken once: nothing is left to chance, nor more computed.
+// Checks that all pairs or rows are used, each once, if there are no more of them than would be
+// drawn. The certificates must then be certain, and pairs and rows may take at most n^2 kernel
+// values each.
 void test_all_of_it() {
     Session session;
     const struct {
         int64_t n;
         const char *kind;
-        bool norm, all; // is certain
+        bool norm, all; // norm: the norm must be certain; all: so must the eigenvalues and subspaces
     } cases[] = {{300, "cheap", true, true}, {300, "rows", true, true},  {500, "cheap", false, false},
                  {500, "rows", true, true},  {500, "exact", true, true}, {4100, "rows", false, false},
                  {1100, "exact", true, true}};
@@ -216,7 +222,8 @@ void test_all_of_it() {
         const double truth = norm_of_residual(x, first_rows(60), 0.4), found = entries[1]["measured"];
         TEST_ASSERT_TRUE_MESSAGE(entries[1]["name"] == "norm" && entries[1]["value"] >= truth * (1 - 1e-12),
                                  what.c_str());
-        const double away = norm ? 1e-10 * truth : 5 * entries[1]["stderr"].get<double>(); // five: once in 10^6
+        // An estimate is off by more than five standard errors less than once in 10^6.
+        const double away = norm ? 1e-10 * truth : 5 * entries[1]["stderr"].get<double>();
         TEST_ASSERT_DOUBLE_WITHIN_MESSAGE(away, truth, found, what.c_str());
         const Vector exact = session.fit(x, settings).vector("lambda");
         size_t seen = 0;
@@ -229,7 +236,8 @@ void test_all_of_it() {
                          missing = exact[seen++] - theta;
             TEST_ASSERT_TRUE_MESSAGE(lower <= exact[seen - 1] + 1e-13 && exact[seen - 1] <= upper, what.c_str());
             if (!all || std::string(kind) == "cheap") continue;
-            // The Rayleigh quotients of the directions themselves: no less is lost than they are bound to lose.
+            // With all rows, each value is the Rayleigh quotient of K for a direction of the model.
+            // It is itself a lower bound, and nearer to the exact eigenvalue than theta.
             TEST_ASSERT_TRUE_MESSAGE(value - lower <= 1e-12, what.c_str());
             TEST_ASSERT_TRUE_MESSAGE(exact[seen - 1] - value < 0.5 * missing, what.c_str());
         }
@@ -239,8 +247,8 @@ void test_all_of_it() {
     }
 }
 
-// A report changes no output: what certificates improve is the estimate of an eigenvalue, not what the scores vary by, which
-// `t2` divides by.
+// Checks that certificates change no output. They improve `lambda`, the estimates of the
+// eigenvalues, but `t2` divides by `scatter`, the variances of the scores.
 void test_scatter() {
     Session session;
     const Matrix x = oracle::Numbers(40).matrix(600, 4);
@@ -272,8 +280,8 @@ void test_scatter() {
     TEST_ASSERT_TRUE(improved);
 }
 
-// In float32 as well, where a wide kernel leaves a residual of a few hundred units of rounding: its norm is no less than
-// what is certain.
+// Checks that the certain bound of the norm of the residual is at least the true norm in float32,
+// too. With this wide kernel the residual is only a few hundred units of rounding.
 void test_norm_in_f32() {
     Session session;
     for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -296,7 +304,7 @@ void test_norm_in_f32() {
     }
 }
 
-// What the components leave of the rows, against the outputs of the model: mean squared distances.
+// Checks that /mse_components is the mean of the output `residual` over the rows.
 void test_what_is_left() {
     Session session;
     const Matrix x = oracle::Numbers(12).matrix(700, 3);
@@ -321,14 +329,16 @@ void test_refusals() {
     mercer_data *data = session.data(held);
     mercer_recipe *recipe = session.recipe("nystrom", {{"kernel", "linear"}, {"m", "10"}, {"components", "5"}});
     Model model;
-    OK(mercer_model_fit(&model.handle, recipe, data, nullptr)); // rank 2 of a linear kernel: fewer components, said so
+    // In two columns a linear kernel has rank 2, so the fit must return 2 components.
+    OK(mercer_model_fit(&model.handle, recipe, data, nullptr));
     TEST_ASSERT_EQUAL_INT64(2, model.summary().r);
     TEST_ASSERT_TRUE(model.summary().outcome & MERCER_RANK_REACHED);
     mercer_recipe_destroy(recipe);
     mercer_data_destroy(data);
 }
 
-// A share of the variance that so few centres do not hold is said, whatever the limit on components; one that they hold is not.
+// The report must warn if the landmarks cannot explain the requested share of the variance,
+// whatever the limit on components, and must not warn if they can.
 void test_unreachable_share() {
     Session session;
     const Matrix x = oracle::clusters(200, 6, 3);

@@ -1,11 +1,15 @@
-// What fits promise, through the public path (recipe, fit, report) on random problems: bounds that are certain always hold,
-// those that hold with probability 1 - delta fail at most so often, `auto` returns eigenvalues as near as was asked for.
+// Checks what fits promise, through the public path (recipe, fit, report) on random problems:
+// certain bounds always hold, bounds that hold with probability 1 - delta fail in at most a share
+// delta of the fits, and `auto` returns eigenvalues of the accuracy that was asked for.
 //
-//   test_promises PROBLEMS LEAST MOST    rows evenly in the logarithm; without arguments what `dev test` runs
+//   test_promises PROBLEMS LEAST MOST    problems with LEAST to MOST rows, spread evenly in the
+//                                        logarithm; by default the sizes of `dev test`
 //   test_promises hard                   spectra with ties
 //
-// Truth is LAPACK's of the naive kernel matrix. Bounds carry their own rounding: what is allowed is the truth's, 64 u and n u
-// of f64, of the mean of k(x, x). Of all else it is four times the rank cut (DESIGN section 6): 64 u of the tile's type.
+// The true eigenvalues are LAPACK's for the naive kernel matrix, accurate to (64 + n) u of f64
+// times the mean of k(x, x). The bounds of projected models include their own rounding, so they are
+// allowed only this error. All other numbers of data in f32 are allowed another 64 u of f32, which
+// is four times the threshold of numerical rank (core/rounding.h).
 #include "random_fits.h"
 
 #include <map>
@@ -88,7 +92,8 @@ Json report_of(const Model &model) {
     return Json::parse(text);
 }
 
-// Sines of the largest angles between the first i exact directions and the model's first i, i = 1 ... r.
+// Returns, for i = 1 ... r, the sine of the largest angle between the span of the first i exact
+// directions and that of the model's first i directions.
 Vector sines_of(Session &session, const Model &model, const Data &data, const Truth &truth) {
     Matrix u = session.apply(model, data.x, "scores", {data.f32, false});
     const int64_t n = u.rows, r = u.cols;
@@ -97,7 +102,7 @@ Vector sines_of(Session &session, const Model &model, const Data &data, const Tr
         for (int64_t k = 0; k < n; ++k) sum += a(k, i) * b(k, j);
         return sum;
     };
-    for (int64_t j = 0; j < r; ++j) { // Gram and Schmidt
+    for (int64_t j = 0; j < r; ++j) { // Gram-Schmidt, twice
         for (int64_t i = 0; i < n; ++i) u(i, j) *= std::sqrt(truth.p[static_cast<size_t>(i)]);
         for (int64_t l = 0; l < 2 * j; ++l) {
             const double share = dot_of(u, l % j, u, j);
@@ -123,10 +128,11 @@ Vector sines_of(Session &session, const Model &model, const Data &data, const Tr
 
 struct Tally {
     int64_t fits = 0, claims = 0, wrong = 0;
-    std::vector<double> tight; // bound over truth
+    std::vector<double> tight; // bound / true error
 };
 
-// What the promises of all fits came to, by strategy and by what proves them; only those of 1 - delta may fail.
+// Counts the broken promises of all fits, by strategy and by the evidence behind them. Only
+// promises with probability 1 - delta may fail.
 class Judge {
   public:
     explicit Judge(Session &session) : session_(session) {}
@@ -157,7 +163,7 @@ class Judge {
         fits_often_ += asked.delta > 0.1;
     }
 
-    // The same bits for any number of threads, proofs included.
+    // Checks that models and certificates are bitwise equal for any number of threads.
     void threads(const Data &data, const Asked &asked) {
         const Model one = fitted(session_, data, asked, 1);
         const std::string proofs = report_of(one)["certificates"].dump();
@@ -183,14 +189,17 @@ class Judge {
             printf("\n");
         }
         TEST_ASSERT_EQUAL_INT64_MESSAGE(0, certain_, "promises that are certain are broken");
-        // Bounds no better than they claim fail oftener than five standard deviations above 0.2 once in 10^6.
+        // Even if each fit failed with probability 0.2, five standard deviations above the mean
+        // would be exceeded less than once in 10^6.
         const double n = static_cast<double>(fits_often_);
         TEST_ASSERT_TRUE(static_cast<double>(often_) <= 0.2 * n + 5 * std::sqrt(0.16 * n));
-        TEST_ASSERT_EQUAL_INT64(0, rarely_); // at 10^-3; they are known to fail less
+        // The bounds of these fits have delta = 10^-3 but fail far less often, so none may fail.
+        TEST_ASSERT_EQUAL_INT64(0, rarely_);
     }
 
   private:
-    // Iterations that end in f32 leave errors of some u_32 in values; the smallest that is asked for is 1e-9.
+    // Returns the error that is allowed in the total variance, relative to the first eigenvalue:
+    // iterations that end in f32 leave errors of a few u of f32.
     static double rough() { return 4 * tolerance::u32; }
 
     void claim(bool certain, double excess, const char *what, size_t component) {
@@ -219,7 +228,7 @@ class Judge {
             TEST_ASSERT_TRUE_MESSAGE(lower <= value && value <= upper && value == lambda[j],
                                      said(*data_, *asked_).c_str());
             claim(certain, lower - truth, "lower", j, projected ? truth_slack_ : slack_);
-            if (entry["kind"] != "conditional") // else: see accurate()
+            if (entry["kind"] != "conditional") // accurate() checks the conditional ones
                 claim(certain, truth - upper, "upper", j, projected ? truth_slack_ : slack_);
             if (!projected) continue;
             missing += truth - theta;
@@ -230,12 +239,14 @@ class Judge {
         }
     }
 
-    // On the exact strategy, too: it has no luck in it.
+    // Checks the accuracy that was asked for. If the strategy is exact, the accuracy has no failure
+    // probability, so a failure counts as a broken certain promise.
     void accurate(const Vector &lambda, bool exact) {
         for (size_t j = 0; j < lambda.size(); ++j)
             claim(exact, std::fabs(lambda[j] - truth_->lambda[j]) - asked_->accuracy * truth_->lambda[j], "accuracy",
                   j);
-        // Rank is cut at 1e-7 of the first eigenvalue, and where rounding begins.
+        // `auto` drops components below 1e-7 of the first eigenvalue and below rounding. Only
+        // components well above both count as missing.
         const size_t asked = std::min(static_cast<size_t>(asked_->components), truth_->lambda.size());
         const double least = 4 * std::max(1e-7 * truth_->lambda[0], slack_);
         if (lambda.size() < asked) claim(true, truth_->lambda[lambda.size()] - least, "missing", lambda.size());
@@ -251,7 +262,8 @@ class Judge {
             const size_t j = entry["component"];
             const double bound = entry["value"],
                          gap = truth_->lambda[j] - truth_->lambda[std::min(j + 1, truth_->lambda.size() - 1)];
-            // Davis and Kahan: what is rounded turns a space by rounding / gap.
+            // A rounding error e turns a subspace by at most e / gap (Davis and Kahan). The excess
+            // is therefore multiplied by the gap before it is compared with rounding.
             claim(entry["kind"] == "certain", (sines[j] - bound) * gap, "angle", j);
             if (sines[j] * gap > 100 * slack_) tallies_["angles"].tight.push_back(bound / sines[j]);
         }
@@ -284,7 +296,7 @@ void test_random() {
             Draw draw(seed + 1'000'000);
             const bool large = data.x.rows > 500;
             const Truth truth = truth_of(data, !large || k % 4 == 0);
-            for (int fit = 0; fit < (large ? 4 : 2); ++fit) { // truth is what costs
+            for (int fit = 0; fit < (large ? 4 : 2); ++fit) { // computing the truth takes most of the time
                 const Asked asked = any_recipe(data, fit % 2 == 0, draw);
                 judge.fit(data, truth, asked);
                 if (fit == 0 && k % 10 == 0) judge.threads(data, asked);
@@ -302,16 +314,16 @@ Data rows_of(int64_t n, int64_t d, const char *leaves, const std::function<doubl
     return out;
 }
 
-// Spectra that leave sampling and iterations nothing to hold on to.
+// Data that are hard for sampling and for iterations: few rows, ties, equal eigenvalues, low rank.
 std::vector<Data> hard() {
     auto draw = std::make_shared<Draw>(3);
     auto normal = [=](double size) { return size * draw->normal(); };
     std::vector<Data> out;
     for (int64_t n : {1, 2, 3, 4, 5}) out.push_back(rows_of(n, 2, "g", [=](int64_t, int64_t) { return normal(1); }));
-    out.push_back(rows_of(900, 3, "g", [=](int64_t, int64_t) { return 1; }));         // all equal
-    out.push_back(rows_of(900, 1, "g", [=](int64_t i, int64_t) { return 100 * i; })); // all eigenvalues equal
-    out.push_back(
-        rows_of(900, 2, "gd", [=](int64_t i, int64_t k) { return k == 0 ? 30 : 100 * i % 30000; })); // one is huge
+    out.push_back(rows_of(900, 3, "g", [=](int64_t, int64_t) { return 1; }));         // all rows are equal
+    out.push_back(rows_of(900, 1, "g", [=](int64_t i, int64_t) { return 100 * i; })); // all eigenvalues are equal
+    // One eigenvalue is far above the others.
+    out.push_back(rows_of(900, 2, "gd", [=](int64_t i, int64_t k) { return k == 0 ? 30 : 100 * i % 30000; }));
     out.push_back(
         rows_of(1000, 1, "g", [=](int64_t i, int64_t) { return 100 * (i % 20); }));    // 20 groups of the same size
     out.push_back(rows_of(1200, 3, "d", [=](int64_t, int64_t) { return normal(1); })); // rank 3
@@ -337,14 +349,14 @@ void test_hard() {
                     asked.settings.emplace_back("accuracy", accuracy);
                     asked.settings.emplace_back("components", "30");
                     asked.settings.emplace_back(name, value);
-                    asked.components = name == std::string("components") ? std::atoll(value) : 0; // 0: it decides
+                    asked.components = name == std::string("components") ? std::atoll(value) : 0; // 0: the fit decides
                     judge.fit(data, truth, asked);
                 }
         }
     judge.verdict();
 }
 
-// Given rows of a smooth kernel: most of them lie in the span of the others to within f32.
+// With a smooth kernel, most of the landmarks lie in the span of the others to within f32 rounding.
 void test_smooth() {
     Session session;
     Judge judge(session);

@@ -1,4 +1,5 @@
-// The ladder of proofs (certify/ladder.h): a fact that is found false takes with it everything that was concluded from it.
+// The ladder of proofs (certify/ladder.h): if a fact is refuted, everything derived from it must be
+// withdrawn.
 #include "certify/certificates.h"
 #include "certify/ladder.h"
 #include "certify_problems.h"
@@ -42,8 +43,8 @@ void expect_same_claims(const Proof &expected, const Proof &proof) {
     TEST_ASSERT_TRUE(expected.sines.feature == proof.sines.feature);
 }
 
-// Rows that contradict a norm that pairs gave leave what the trace proves, of angles too; those that contradict a certain one
-// leave nothing.
+// If rows contradict a norm that was estimated from pairs, the bounds and angles that the trace
+// proves must remain. If they contradict a certain norm, only the trace may remain.
 void test_void_norm() {
     mercer_run settings = one_thread();
     Run run({}, &settings);
@@ -76,7 +77,8 @@ void test_void_norm() {
     TEST_ASSERT_EQUAL_DOUBLE(0.02, right.failure());
 }
 
-// What follows from a norm that is only probable is itself no more than that, even where the last lower bound is not positive.
+// Certificates derived from a norm with a failure probability must state this probability, even if
+// the last lower bound is not positive.
 void test_norm_is_paid_for() {
     Options options;
     options.kind = Kind::clusters;
@@ -93,14 +95,16 @@ void test_norm_is_paid_for() {
         TEST_ASSERT_TRUE(one.failure > 0);
     }
     TEST_ASSERT_EQUAL_INT64(proof.r(), subspaces);
-    // A norm that is no less than the trace says nothing and costs nothing.
+    // A bound of the norm that is not below the trace is not used, so its failure probability must
+    // not count.
     proof.begin(problem.spectrum);
     proof.add_norm({2 * proof.trace, 0.01, {proof.trace, 0}}, 0.01);
     TEST_ASSERT_EQUAL_DOUBLE(0, proof.failure());
 }
 
-// A caller's kernel that claims to be positive semi-definite and is not: ten rows of 6000 share values far above their
-// residuals. Pairs hardly ever meet them, rows of the residual do.
+// A user kernel that claims to be positive semi-definite but is not: ten of the 6000 rows have
+// kernel values with each other that are far above their residuals. Random pairs rarely contain two
+// of these rows; sampled rows of the residual show their values.
 struct Lying {
     Matrix x{6000, 3};
     mercer_user_kernel kernel{};
@@ -126,7 +130,8 @@ struct Lying {
     }
 };
 
-// null: the factor met the shared values first, and accused the kernel.
+// Returns the report of a fit, or null if the fit failed because the factorisation met the large
+// values first and refused the kernel.
 Json report_of(Session &session, const Lying &lying, const char *method, const Settings &settings, int64_t memory) {
     Held held(lying.x);
     mercer_data *data = session.data(held);
@@ -144,7 +149,7 @@ Json report_of(Session &session, const Lying &lying, const char *method, const S
     return Json::parse(text);
 }
 
-// No angle is claimed for certain that the trace does not prove.
+// Checks that an angle is claimed as certain only if the trace proves it.
 void expect_angles_by_trace(const Json &entries) {
     const double trace = named(entries, "trace")[0]["value"];
     const Json values = named(entries, "eigenvalue"), angles = named(entries, "subspace");
@@ -156,7 +161,8 @@ void expect_angles_by_trace(const Json &entries) {
     }
 }
 
-// Whether rows and pairs meet the shared values is chance; where they do, what is left is what the trace proves.
+// Rows and pairs contain the large values only by chance. If they do, the certificates that remain
+// must be those that the trace proves.
 void test_void_norm_of_a_fit() {
     Session session;
     const Lying lying;
@@ -185,8 +191,8 @@ Certificate uncertain(double width, double failure) {
     return one;
 }
 
-// Of two uncertain bounds the tighter one is kept. Whichever it is, and whichever came first, it was
-// chosen after both were seen, so it is wrong with at most the sum of both probabilities.
+// Of two uncertain bounds the tighter one is kept. It was chosen after both were seen, so its
+// failure probability must be the sum of both, in whichever order they come.
 void test_tightest() {
     for (const bool first : {true, false}) {
         const Certificate narrow = uncertain(0.1, 0.001), wide = uncertain(0.4, 0.02);
@@ -197,7 +203,8 @@ void test_tightest() {
     }
     const Certificates three = tightest({uncertain(0.4, 0.01), uncertain(0.1, 0.02), uncertain(0.2, 0.04)});
     TEST_ASSERT_DOUBLE_WITHIN(1e-15, 0.07, three[0].failure);
-    // A bound that is certain stays so: an uncertain one that is wider cannot make it wrong.
+    // If the tighter bound is certain, it stays certain, because the uncertain one is not used. If
+    // only the wider one is certain, the tighter one keeps its own failure probability.
     TEST_ASSERT_TRUE(tightest({uncertain(0.1, 0), uncertain(0.4, 0.02)})[0].failure == 0);
     TEST_ASSERT_EQUAL_DOUBLE(0.02, tightest({uncertain(0.4, 0), uncertain(0.1, 0.02)})[0].failure);
     // Other components, other names and claims about the whole model are not compared.

@@ -1,5 +1,6 @@
-// Certificates of models whose centres stand for rows: on random problems none is smaller than the truth, computed on paper;
-// what is measured is the truth; what costs more says more; pairs are wrong no more often than they say.
+// Certificates of models whose centres represent rows, on random problems against a naive
+// computation: no bound is below the true error, measured errors are the true ones, more expensive
+// levels give tighter bounds, and bounds from pairs are wrong at most as often as they state.
 #include "standing_problem.h"
 #include "tolerances.h"
 
@@ -41,7 +42,8 @@ Truth truth_of(const Problem &of, const Matrix &a = {}) {
 
 // ---- tests
 
-// What costs more says more, and what is measured of means is where all pairs were looked at.
+// Checks that a more expensive level never gives a larger bound, and that the measured error is
+// reported: for mmd always, for the covariance if covariance_measured is set.
 void check_levels(const Json &entries, bool covariance_measured, double u) {
     std::map<std::string, double> last;
     for (const Json &entry : entries) {
@@ -53,7 +55,7 @@ void check_levels(const Json &entries, bool covariance_measured, double u) {
             char text[120];
             std::snprintf(text, sizeof text, "%s by %s: %.6g, less was proved for less: %.6g", name.c_str(),
                           entry["by"].get<std::string>().c_str(), value, last[name]);
-            TEST_ASSERT_TRUE_MESSAGE(value <= last[name] + 100 * std::sqrt(u), text); // roundings under roots
+            TEST_ASSERT_TRUE_MESSAGE(value <= last[name] + 100 * std::sqrt(u), text); // rounding under square roots
         }
         last[name] = value;
         if (name == "mmd" || covariance_measured) TEST_ASSERT_TRUE(name == "eigenvalues" || entry.contains("measured"));
@@ -65,7 +67,7 @@ Problem random_problem(int trial, oracle::Numbers &numbers, double &sigma) {
     Problem of;
     const int64_t n = 14 + trial % 23, d = 1 + trial % 3, groups = 2 + trial % 5;
     of.x = numbers.matrix(n, d);
-    const bool tight = trial % 7 < 4; // clusters: then gaps are certified
+    const bool tight = trial % 7 < 4; // clustered rows, because with them gaps are certified
     for (int64_t i = 0; tight && i < n; ++i)
         for (int64_t k = 0; k < d; ++k) of.x(i, k) = 1e-3 * of.x(i, k) + 2 * static_cast<double>(i % groups);
     if (trial % 11 == 0) std::copy_n(of.x.row(0), d, &of.x(n - 1, 0));
@@ -82,7 +84,8 @@ Problem random_problem(int trial, oracle::Numbers &numbers, double &sigma) {
     return of;
 }
 
-// The model of the centres' problem, the refined one, and the eigenvalues of the extended one.
+// The problems cover the lift `weighted` without and with Ritz refinement, and the eigenvalues of
+// the lift `extended`.
 void test_never_smaller_than_the_truth() {
     Session session;
     oracle::Numbers numbers(23);
@@ -125,14 +128,15 @@ void test_what_is_paid_for() {
         for (const Json &entry : certificates(fit(session, of, 1))) ++by[entry.value("by", "")];
         return by;
     };
-    TEST_ASSERT_EQUAL_size_t(0, names("none").size()); // no radius is known of these centres
+    TEST_ASSERT_EQUAL_size_t(0, names("none").size()); // the reducer `given` reports no radius
     auto cheap = names("cheap"), exact = names("exact");
     TEST_ASSERT_TRUE(cheap["distances"] >= 3 && cheap["pairs"] >= 1 && !cheap["exact"] && !cheap["clusters"]);
-    TEST_ASSERT_TRUE(!cheap["rows"] && names("rows")["rows"] >= 8); // eigenvalues, excess: of four components
+    TEST_ASSERT_TRUE(!cheap["rows"] && names("rows")["rows"] >= 8); // four eigenvalues, four excesses
     TEST_ASSERT_TRUE(exact["distances"] >= 3 && exact["clusters"] == 2 && exact["exact"] >= 3 && !exact["pairs"]);
 }
 
-// Kernels that are no function of the distance: only what is computed from all pairs, and it is right.
+// If the kernel is not a function of the distance, the only certificates are those from all pairs,
+// and they must be right.
 void test_other_kernels() {
     Session session;
     Problem of;
@@ -163,8 +167,9 @@ void test_other_kernels() {
     TEST_ASSERT_TRUE(seen);
 }
 
-// Objects known by their distances have no coordinates to measure steps in: what is said of the same points is said of all pairs,
-// and centres are counted as centres.
+// Objects that are known by their distances have no coordinates, so displacements cannot be
+// measured. Their certificates must come from all pairs (exact) or from rows of the residual, and
+// must hold for the points from which the distances come.
 void test_objects() {
     Session session;
     Problem of;
@@ -203,7 +208,8 @@ void test_objects() {
     check(entries, truth, tolerance::u64, count);
 }
 
-// The covariance by pairs is wrong in at most a share delta; the truth by all pairs, once.
+// Checks that the bound of the covariance from pairs is wrong in at most a share delta of the fits.
+// The true value is computed once, from all pairs.
 void test_pairs() {
     Session session;
     Problem of;

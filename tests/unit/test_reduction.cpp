@@ -1,4 +1,5 @@
-// Reducers that pivot, as a fit runs them: what they give, report and foresee, and the factor they leave to the lift.
+// Reducers that pivot, run as a fit runs them: their landmarks, reports and forecasts, and the
+// factor that they hand to the lift.
 #include "factor/partial_cholesky.h"
 #include "fit/forecast.h"
 #include "fit/prepare.h"
@@ -38,7 +39,8 @@ struct Outcome {
     int64_t bytes;
 };
 
-// Into out, which must stay where it is: the factor reads the prepared data.
+// Writes the results to `out`, which must not be moved afterwards, because the factor reads the
+// prepared data in it.
 void reduce_into(Outcome &out, const Rows &rows, const Settings &settings) {
     auto registry = std::make_shared<Registry>();
     Recipe recipe(registry, "kpca");
@@ -89,7 +91,9 @@ void test_pivots() {
                 }
 }
 
-void test_forecast_is_near() { // where the shape decides: bytes within 10 %, kernel values within those of the rounds
+// If m is given, the forecast of memory must be accurate to 10 %. Each row takes at least 401
+// kernel values: the diagonal and 400 columns.
+void test_forecast_is_near() {
     const Rows rows(30000);
     for (const char *reducer : {"greedy", "rpcholesky"}) {
         Outcome out;
@@ -100,7 +104,8 @@ void test_forecast_is_near() { // where the shape decides: bytes within 10 %, ke
     }
 }
 
-void test_no_factor() { // where none was made, or the points given are others
+// Reducers that do not pivot must hand no factor to the lift.
+void test_no_factor() {
     const Rows rows(500);
     for (const char *reducer : {"uniform", "given"}) {
         Outcome out;

@@ -1,5 +1,4 @@
-// The generator is part of every result: golden values of specification sampling 2.1 and 6 (G2, G4), and its
-// statistics.
+// Golden values of the random numbers, on which every result depends, and their statistics.
 #include "core/rng.h"
 #include "unity_cpp.h"
 
@@ -17,13 +16,14 @@ void test_golden() {
     TEST_ASSERT_TRUE(random.uniform(0, 0) == .38697427624004088);
     TEST_ASSERT_TRUE(random.uniform(0, 1) == .92131722500653235);
     TEST_ASSERT_TRUE(random.uniform(3, 5) == .27682110694611195);
-    char signs[17] = {}; // G4: the signs of a 4 x 3 projection
+    char signs[17] = {}; // the signs of a 4 x 3 random projection
     for (int64_t i = 0; i < 4; ++i)
         for (int64_t j = 0; j < 3; ++j) std::strcat(signs, random.uniform(i, j) < 0.5 ? "+" : "-");
     TEST_ASSERT_EQUAL_STRING("+-++--+-++-+", signs);
 }
 
-// G5: coupled rounding of linspace(-.4, .6, 8) with s = 4.
+// Golden values of random rounding with s = 4 of 8 equidistant numbers from -.4 to .6: a number
+// below 1/s becomes 0 or +-1/s with probabilities that keep its mean.
 void test_golden_rounding() {
     const double expected[] = {-.4, -.2571428571, -.25, 0, 0, .3142857143, .4571428571, .6};
     Random random(42, Stage::gram);
@@ -37,7 +37,7 @@ void test_golden_rounding() {
 }
 
 void test_stages() {
-    // Stage s is mix(seed + G s); the bare seed for stage 0.
+    // Stage s uses the seed mix(seed + golden s), and stage 0 the seed itself.
     for (uint64_t stage = 1; stage < 10; ++stage) {
         Random a(7, static_cast<Stage>(stage)), b(Random::mix(7 + Random::golden * stage), Stage::gram);
         TEST_ASSERT_TRUE(a.uniform(11, 13) == b.uniform(11, 13));
@@ -60,7 +60,8 @@ void test_uniform() {
             neighbours += (u - 0.5) * (before - 0.5) * (i % 1000 > 0);
             before = u;
         }
-        const double n = static_cast<double>(count), sigmas = 5; // standard deviations: 1 in 2 million
+        // A deviation of more than five standard deviations occurs once in 2 million trials.
+        const double n = static_cast<double>(count), sigmas = 5;
         TEST_ASSERT_DOUBLE_WITHIN(sigmas * std::sqrt(1 / 12. / n), 0, sum / n);
         TEST_ASSERT_DOUBLE_WITHIN(sigmas * std::sqrt(1 / 180. / n), 1 / 12., square / n);
         TEST_ASSERT_DOUBLE_WITHIN(sigmas * std::sqrt(1 / 144. / n), 0, neighbours / n);

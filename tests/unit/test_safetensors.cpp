@@ -25,7 +25,8 @@ std::string write(const std::string &metadata, const std::map<std::string, const
     return file;
 }
 
-// At most `step` bytes at a time; size known or not.
+// Reads the file through a callback that gives at most `step` bytes at a time. known: whether the
+// reader is told the size of the file.
 SafetensorsFile read(const std::string &file, bool known = true, int64_t step = INT64_MAX) {
     size_t at = 0;
     auto source = [&](void *bytes, int64_t capacity) {
@@ -71,7 +72,7 @@ void test_round_trip() {
 }
 
 void test_large_stream() {
-    int64_t count = (int64_t{64} << 20) / 8 * 2 + 5; // three pieces
+    int64_t count = (int64_t{64} << 20) / 8 * 2 + 5; // read in three pieces of at most 64 MiB
     Tensor big{MERCER_I64, count, 1, true, Buffer<unsigned char>(nullptr, count, 8)};
     auto values = reinterpret_cast<int64_t *>(big.bytes.data());
     for (int64_t k = 0; k < count; ++k) values[k] = k * k;
@@ -83,7 +84,8 @@ void test_large_stream() {
     expect_error(MERCER_E_MODEL, "tensor 'big' is truncated", [&] { read(file, false); });
 }
 
-// E_MODEL, and the text names the part; no assertion per mutation but this one.
+// Checks that reading fails with E_MODEL and that the message names the damaged part. Unity sees
+// only failures, because there are thousands of mutations.
 void expect_damage(const std::string &file, const std::string &what, std::vector<bool> sizes_known = {true, false}) {
     for (bool known : sizes_known) {
         std::string text = "accepted";
@@ -114,8 +116,8 @@ void test_every_damage() {
         expect_damage(file + std::string(more, ' '), "blanks appended", {true});
     }
     expect_damage(file + file, "twice", {true});
-    read(file + "x", false);    // of a stream no byte beyond the last tensor is asked for
-    std::string swapped = file; // equal sums are not enough: two entries of b change places
+    read(file + "x", false);    // of a stream, no byte beyond the last tensor is read
+    std::string swapped = file; // two entries of b are swapped, which a plain sum would miss
     std::swap_ranges(swapped.end() - 28, swapped.end() - 20, swapped.end() - 20);
     expect_damage(swapped, "swapped");
     expect_error(MERCER_E_MODEL, "tensor 'b' is damaged", [&] { read(swapped); });
@@ -123,7 +125,8 @@ void test_every_damage() {
     expect_error(MERCER_E_MODEL, "1 bytes follow the last tensor", [&] { read(file + "x"); });
 }
 
-// A file made from a header's text, with a right CRC-32 of its own: what only a hostile hand writes.
+// Returns a file with this header and a valid CRC-32. Damage hardly ever produces such a file; an
+// attacker can.
 std::string sealed(std::string header, const std::string &data = "") {
     while ((header.size() + 8) % 64 != 0) header += ' ';
     uint64_t length = header.size();
@@ -186,7 +189,7 @@ void test_hostile_headers() {
     std::string two = R"(,"A":)" + dtype + shape + at + R"(,"B":)" + dtype + shape + at;
     std::string crcs = R"(,"crc32.A":"00000000","crc32.B":"00000000")";
     expect_error(MERCER_E_MODEL, "overlaps", [&] { read(sealed(hostile(two, crcs), "1234")); });
-    expect_error(MERCER_E_MODEL, "is truncated", [&] { // 2^62 bytes promised by a stream
+    expect_error(MERCER_E_MODEL, "is truncated", [&] { // the header announces 2^62 bytes
         std::string huge =
             R"(,"A":{"dtype":"F32","shape":[1152921504606846976],"data_offsets":[0,4611686018427387904]})";
         read(sealed(hostile(huge), "1234"), false);

@@ -1,5 +1,5 @@
-// Several outputs of one call, "scores,t2,residual": what each gives alone, from one read of the data and one evaluation of the
-// kernel.
+// Several outputs of one call, "scores,t2,residual", must be what each of them is alone, but take
+// one read of the data and one evaluation of the kernel.
 #include "outputs_problem.h"
 
 namespace {
@@ -9,7 +9,8 @@ struct Part {
     Matrix values;
 };
 
-// All that a list of operations gives, in arrays of the model's type.
+// Returns all outputs of a list of operations. The arrays have the types that mercer_model_output
+// states.
 std::vector<Part> apply_all(Session &session, const Model &model, mercer_data *data, const char *what,
                             const Settings &options, const mercer_run *run = nullptr) {
     mercer_recipe *operation = session.recipe(what, options);
@@ -70,7 +71,8 @@ void test_as_alone() {
         }
 }
 
-// A denominator g, with rows so far from all centres that their kernel values are nothing: each output has its own rule for them.
+// A model with a denominator (ncut), and a row so far from all centres that its kernel values are
+// 0: density, labels and scores each treat such a row in their own way.
 void test_of_a_walk() {
     Session session;
     Matrix x = points(90, 3), q = points(50, 4);
@@ -81,7 +83,7 @@ void test_of_a_walk() {
     TEST_ASSERT_TRUE(session.apply(model, q, "density").v[7] == 0);
 }
 
-// Of the options each operation takes its own.
+// Each operation must take only the options that it has: `whiten` applies to scores, but not to t2.
 void test_options() {
     Session session;
     const Matrix x = points(60, 1), q = points(40, 2);
@@ -117,7 +119,8 @@ int32_t counted_tile(void *, const mercer_view *x, const mercer_view *y, const m
     return 0;
 }
 
-// One evaluation of the kernel for all of them, which a caller's own function sees, and one read of the rows.
+// Checks that several outputs take one evaluation of the kernel, counted by a user kernel, and one
+// read of the rows.
 void test_one_pass() {
     Session session;
     const Matrix x = points(60, 1);
@@ -148,7 +151,7 @@ void test_one_pass() {
     const auto scores = cost("scores"), residual = cost("residual"), all = cost("scores,t2,residual,density");
     mercer_data_destroy(data);
     TEST_ASSERT_TRUE(scores.first >= 500 * 60 && residual.first >= scores.first);
-    TEST_ASSERT_EQUAL_INT64(residual.first, all.first); // with k(x, x), which scores do not ask for
+    TEST_ASSERT_EQUAL_INT64(residual.first, all.first); // includes k(x, x), which scores do not need
     TEST_ASSERT_EQUAL_INT64(scores.second, all.second);
 }
 

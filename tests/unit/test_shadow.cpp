@@ -1,4 +1,5 @@
-// Reducer shadow: centres, weights and assignment are those of Algorithm 2 as it is written, to the bit.
+// Reducer shadow: centres, weights and assignment must be bitwise equal to those of a plain
+// implementation of Algorithm 2.
 #include "fit/fit.h"
 #include "reducer_problem.h"
 
@@ -9,8 +10,9 @@ struct Shadow {
     Vector weights;
 };
 
-// Specification reduced sets, 4.1: the first row left is a centre, all rows left within epsilon of it leave with it.
-// Rows of weight 0 are not there: they go to their nearest centre.
+// Algorithm 2 of reduced-set kernel PCA: the first row left becomes a centre, and all rows left
+// that are nearer to it than epsilon leave with it. Rows of weight 0 take no part; they are
+// assigned to their nearest centre.
 Shadow algorithm_2(const Rows &scene, double epsilon) {
     const Matrix &x = scene.x;
     Shadow out;
@@ -36,7 +38,8 @@ Shadow algorithm_2(const Rows &scene, double epsilon) {
     return out;
 }
 
-// The host scales weights that a scene has to sum n: exact here, where they do so already.
+// Weights can be compared bit by bit: the host scales them to the sum n, which they already have in
+// these tests.
 void expect_shadow(const Shadow &wanted, const Outcome &got, const char *what) {
     TEST_ASSERT_TRUE_MESSAGE(wanted.index == got.index, what);
     TEST_ASSERT_TRUE_MESSAGE(wanted.assignment == got.assignment, what);
@@ -47,7 +50,8 @@ Settings radius(double epsilon) {
     return {{"reducer", "shadow"}, {"kernel.sigma", "1"}, {"reducer.epsilon", text_of(epsilon)}};
 }
 
-// Rows of many kinds: spread, clumps, a grid (its distances tie), repeated rows, a clump before all else.
+// Rows of five kinds: spread out; clumps; a grid, so that distances tie; repeated rows; one clump
+// before all other rows.
 Matrix rows_of_kind(oracle::Numbers &numbers, int64_t kind, int64_t n, int64_t d) {
     Matrix x = numbers.matrix(n, d);
     for (int64_t i = 0; i < n; ++i)
@@ -75,7 +79,8 @@ void test_random_runs() {
         for (double &value : x.v) value += offset;
         const Rows scene(std::move(x), {}, {}, seed / 15 % 2 == 1);
         const auto any = [&] { return static_cast<int64_t>(numbers.uniform() * static_cast<double>(n)); };
-        double epsilon = std::sqrt(square(scene.x, any(), any())); // that of two rows, or next to it
+        // Epsilon is the distance of two rows, or a floating-point number next to it.
+        double epsilon = std::sqrt(square(scene.x, any(), any()));
         if (seed % 4 == 2) epsilon = std::nextafter(epsilon, 0);
         if (seed % 4 == 3) epsilon = std::nextafter(epsilon, 1e9);
         const Outcome got = reduce_with(scene, radius(epsilon), threads[seed / 30 % 3]);
@@ -85,7 +90,8 @@ void test_random_runs() {
     }
 }
 
-// Many blocks; products that overflow in f32 or decide nothing; a block cut short by rows that are all left over.
+// Many blocks of rows. Some products in f32 overflow or are too inaccurate to decide any pair, and
+// some blocks are cut short because all their rows are left over.
 void test_many_blocks() {
     for (const auto &[kind, scale, epsilon] : {std::tuple{0, 1.0, 0.4},
                                                {0, 1.0, 1e-9},
@@ -109,10 +115,10 @@ void test_edges() {
     Rows scene(oracle::Numbers(3).matrix(40, 2));
     for (int64_t k = 0; k < 2; ++k) scene.x(7, k) = scene.x(3, k);
     const auto size = [&](double epsilon) { return reduce_with(scene, radius(epsilon)).index.size(); };
-    TEST_ASSERT_EQUAL_size_t(40, size(0));      // duplicates too
-    TEST_ASSERT_EQUAL_size_t(40, size(1e-170)); // its square is 0
-    TEST_ASSERT_EQUAL_size_t(39, size(1e-150)); // duplicates alone
-    TEST_ASSERT_EQUAL_size_t(1, size(1e200));   // its square is infinite
+    TEST_ASSERT_EQUAL_size_t(40, size(0));      // the duplicate becomes a centre, too
+    TEST_ASSERT_EQUAL_size_t(40, size(1e-170)); // epsilon^2 underflows to 0
+    TEST_ASSERT_EQUAL_size_t(39, size(1e-150)); // only the duplicate is covered
+    TEST_ASSERT_EQUAL_size_t(1, size(1e200));   // epsilon^2 is infinite
     const Outcome all = reduce_with(scene, radius(0));
     for (int64_t i = 0; i < 40; ++i) TEST_ASSERT_TRUE(all.index[size_t(i)] == i && all.assignment[size_t(i)] == i);
     Rows one(oracle::Numbers(3).matrix(1, 2)), equal(Matrix(50, 3));
@@ -121,7 +127,7 @@ void test_edges() {
     TEST_ASSERT_EQUAL_DOUBLE(50, reduce_with(equal, radius(0.1)).weights[0]);
 }
 
-// Specification reduced sets, 12.
+// Golden data, computed by an independent implementation.
 void test_golden() {
     Rows scene(oracle::golden_points());
     const Settings golden = {{"kernel.gamma", "1.5625"}, {"reducer", "shadow"}};
@@ -134,13 +140,14 @@ void test_golden() {
         settings.emplace_back(name, value);
         const Outcome got = reduce_with(scene, settings);
         TEST_ASSERT_TRUE_MESSAGE(got.index == index && got.weights == weights, name);
-        TEST_ASSERT_TRUE(std::fabs(got.report.at("ell") - 3) < 1e-9); // s near 1 is flat: 1e-16 / (1 - s)
+        // Rounding of a similarity s changes ell and epsilon by about 1e-16 / (1 - s).
+        TEST_ASSERT_TRUE(std::fabs(got.report.at("ell") - 3) < 1e-9);
         TEST_ASSERT_TRUE(std::fabs(got.report.at("epsilon") - 0.8 / 3) < 1e-9);
     }
     TEST_ASSERT_TRUE(reduce_with(scene, golden).report.at("ell") == 4);
 }
 
-// f(epsilon) = s f(0), of formulas on paper.
+// The distance at which f(epsilon) = s f(0), against closed formulas.
 void test_similarity() {
     Rows scene(oracle::clusters(200, 3));
     const double s = 0.7;
@@ -194,7 +201,8 @@ void test_nearest() {
         }
 }
 
-// As the plain loop in another order, which the seed decides.
+// Checks that shuffled rows are covered as in the plain loop, in an order that depends only on the
+// seed.
 void test_shuffle() {
     Rows scene(oracle::clusters(700, 3));
     Settings settings = radius(0.8);
@@ -208,7 +216,9 @@ void test_shuffle() {
     TEST_ASSERT_TRUE(first.index == again.index && first.weights == again.weights);
     TEST_ASSERT_TRUE(first.index != other.index && first.index[0] != other.index[0]);
     Shadow wanted;
-    for (int64_t i = 0; i < 700; ++i) { // the earliest centre of this order; none is covered by one before it
+    // Each row must be assigned to the earliest centre that covers it, and no centre may be covered
+    // by an earlier one.
+    for (int64_t i = 0; i < 700; ++i) {
         size_t k = 0;
         while (k < first.index.size() && i != first.index[k] && !(square(scene.x, i, first.index[k]) < 0.8 * 0.8)) ++k;
         TEST_ASSERT_TRUE(k < first.index.size());
@@ -229,7 +239,7 @@ void test_wanted_m() {
             char what[100];
             std::snprintf(what, sizeof what, "m = %d of kind %d: %d in %g passes", int(m), kind, int(found),
                           got.report.at("passes"));
-            TEST_ASSERT_TRUE_MESSAGE(std::llabs(found - m) <= m / 20 + 1, what); // what eight passes give
+            TEST_ASSERT_TRUE_MESSAGE(std::llabs(found - m) <= m / 20 + 1, what); // what eight passes can reach
             TEST_ASSERT_TRUE_MESSAGE(got.report.at("passes") <= 8, what);
             expect_shadow(algorithm_2(scene, got.report.at("epsilon")), got, what);
         }
@@ -240,7 +250,7 @@ void test_wanted_m() {
     TEST_ASSERT_EQUAL_size_t(1, size(scene, "1"));
     TEST_ASSERT_EQUAL_size_t(40, size(scene, "40"));
     for (int64_t i = 0; i < 60; ++i) threes.x(i, 0) = static_cast<double>(i / 3);
-    TEST_ASSERT_EQUAL_size_t(20, size(threes, "25")); // no more rows are distinct
+    TEST_ASSERT_EQUAL_size_t(20, size(threes, "25")); // only 20 rows are distinct
     TEST_ASSERT_EQUAL_size_t(60, size(threes, "60"));
 }
 
@@ -265,7 +275,8 @@ void test_refusals() {
     refused(scene, {{"reducer", "shadow"}, {"reducer.ell", "3"}, {"reducer.epsilon", "1"}}, "only one of the two");
 }
 
-// How many centres there will be is not known before: what is likely decides up front, what came afterwards.
+// The number of centres is unknown before the fit. The likely number is compared with the budget
+// first, the actual one when it is known: too many centres must then end the fit with E_BUDGET.
 void test_budget() {
     Rows scene(oracle::clusters(40000, 16));
     const auto registry = std::make_shared<Registry>();
@@ -281,7 +292,7 @@ void test_budget() {
     };
     TEST_ASSERT_TRUE(peak_of(3.2) <= 24 << 20); // a few centres
     try {
-        peak_of(1e-3); // all rows
+        peak_of(1e-3); // all rows become centres
         TEST_FAIL();
     } catch (const Error &e) {
         TEST_ASSERT_EQUAL_INT_MESSAGE(MERCER_E_BUDGET, e.code(), e.what());

@@ -1,6 +1,7 @@
-// Random matrices, requests and settings through all solvers, with and without rough products, against Jacobi rotations.
-// What must hold whatever is asked: residuals are true, vectors orthonormal, figures within the forecast; and a solver that
-// says converged has the algebraic top.
+// Random matrices, requests and settings through all solvers, with and without rough products,
+// against Jacobi rotations. For every request, the reported residuals must be true, the vectors
+// orthonormal and the costs within the forecast. A solver that reports convergence must have found
+// the algebraically largest eigenvalues.
 #include "check/check_matrix.h"
 #include "oracle.h"
 #include "tolerances.h"
@@ -42,11 +43,11 @@ oracle::Vector spectrum_of(oracle::Numbers &random, int64_t n, std::string *text
     return out;
 }
 
-// Q diag(spectrum) Q^T, Q of random reflections.
+// Q diag(spectrum) Q^T, where Q is a product of random reflections.
 class Problem {
   public:
     std::string text;
-    mercer::Matrix matrix; // only its operator is used: the values in it are made here
+    mercer::Matrix matrix; // only its operator is used; its values are replaced below
     oracle::Vector exact;
     oracle::Matrix vectors;
 
@@ -66,7 +67,7 @@ class Problem {
         for (size_t i = 0; i < a.v.size(); ++i)
             matrix.a_32[i] = matrix.norm > 0 ? static_cast<float>(a.v[i] / matrix.norm) : 0;
     }
-    static void reflect(oracle::Matrix &a, oracle::Numbers &random) { // H A H, exactly symmetric
+    static void reflect(oracle::Matrix &a, oracle::Numbers &random) { // A becomes H A H, exactly symmetric
         const int64_t n = a.rows;
         oracle::Vector v, w;
         for (int64_t i = 0; i < n; ++i) v.push_back(random());
@@ -100,7 +101,9 @@ Case case_of(const Problem &problem, uint64_t seed) {
     const int64_t r = all < 0.1 ? n : up_to(std::min<int64_t>(n, 20));
     Case c{problem, {r, tols[up_to(5) - 1]}, ""};
     if (random.uniform() < 0.2) c.request.max_passes = up_to(6);
-    const double guess = random.uniform(); // none, or the top with an error, or a zero and equal columns
+    // Start vectors: none, or the top eigenvectors with an error, or columns that are 0 or
+    // dependent.
+    const double guess = random.uniform();
     const int64_t given = guess < 0.4 ? std::min(n, up_to(2 * r)) : 0;
     for (int64_t j = 0; j < given; ++j)
         for (int64_t i = 0; i < n; ++i)
@@ -153,7 +156,8 @@ void check_pairs(const Case &c, const Solution &s, const std::string &text) {
         expect(value <= lambda + rounding + f32, text, "value above the eigenvalue", value, lambda); // by interlacing
         if (!s.out.converged) continue;
         expect(is <= allowed * (1 + 1e-6) + unseen - rounding, text, "residual of a converged pair", is, allowed);
-        // A cluster narrower than some residuals cannot be told apart.
+        // Eigenvalues that are nearer to each other than a few residuals cannot be separated, so a
+        // value may be too small by that much.
         expect(value >= lambda - 4 * allowed, text, "value below the eigenvalue", value, lambda);
     }
     expect(s.out.most_negative >= c.problem.exact.back() - rounding - f32, text, "most negative", s.out.most_negative,
@@ -187,7 +191,8 @@ void run_one(Registry &registry, const char *name, const Case &c, uint64_t seed,
     auto plugin = registry.find(Kind::solver, name);
     Params params(plugin->params);
     std::string text = std::string(name) + (rough ? ", rough, " : ", ") + c.text;
-    if (!params.table().rows().empty() && seed % 2 == 0) { // block, oversample: every other time small
+    // Every other request sets the first parameter (block, oversample) to a small number.
+    if (!params.table().rows().empty() && seed % 2 == 0) {
         params.set(0, std::to_string(1 + seed / 2 % 10), params.table().rows()[0].row.name);
         text = std::to_string(1 + seed / 2 % 10) + " columns, " + text;
     }
@@ -211,7 +216,9 @@ void test_random() {
         for (const char *name : {"dense", "orthogonal", "block-krylov"})
             for (bool rough : {false, true}) run_one(registry, name, c, seed, rough, tallies[name]);
     }
-    for (auto &[name, tally] : tallies) { // saying "not converged" is no way out: slow spectra are a few in a hundred
+    // At least 90 % of the calls must converge, so that no solver passes by giving up. Slow
+    // spectra, which may not converge, are a few in a hundred.
+    for (auto &[name, tally] : tallies) {
         const double share = static_cast<double>(tally.converged) / static_cast<double>(tally.calls);
         expect(tally.calls < 100 || share >= 0.9, name, "share that converged", share, 0.9);
     }
@@ -222,7 +229,7 @@ void test_random() {
 void setUp() {}
 void tearDown() {}
 
-// More of them: test_solvers FIRST COUNT
+// `test_solvers FIRST COUNT` runs COUNT problems, beginning with number FIRST.
 int main(int argc, char **argv) {
     if (argc == 3) first_problem = std::strtoull(argv[1], nullptr, 10), problems = std::strtoll(argv[2], nullptr, 10);
     UNITY_BEGIN();

@@ -1,4 +1,4 @@
-// Every way to hand over data gives the model of the same rows as a plain matrix.
+// Checks that every way to hand over data gives the same model as a plain matrix of the same rows.
 #include "session.h"
 #include "temp_files.h"
 #include "tolerances.h"
@@ -8,7 +8,7 @@ namespace {
 constexpr int64_t n = 300, d = 7;
 const Settings base = {{"kernel", "gaussian"}, {"sigma", "1.5"}, {"components", "4"}};
 
-// Half of the entries are 0; a row and a column are empty; exact in f32.
+// Half of the entries are 0, one column and two rows are all 0, and all numbers are exact in f32.
 Matrix points(int64_t rows = n) {
     oracle::Numbers numbers(17);
     Matrix x(rows, d);
@@ -90,7 +90,8 @@ void test_chunks_again() {
     data = chunked(session, feed, -1, 0);
     Model c = session.fit(data, base), none;
     mercer_recipe *recipe = session.recipe("kpca", base);
-    TEST_ASSERT_EQUAL_INT(MERCER_E_DATA, mercer_model_fit(&none.handle, recipe, data, nullptr)); // not rewindable
+    // A second pass over chunks that are not rewindable must be refused.
+    TEST_ASSERT_EQUAL_INT(MERCER_E_DATA, mercer_model_fit(&none.handle, recipe, data, nullptr));
     mercer_data_destroy(data);
     feed.fail_at = 150;
     data = chunked(session, feed, -1, 0);
@@ -98,7 +99,7 @@ void test_chunks_again() {
     TEST_ASSERT_EQUAL_STRING("the tape broke", mercer_last_error());
     mercer_data_destroy(data);
     feed.fail_at = -1;
-    data = chunked(session, feed, n + 1, 0); // one row too few
+    data = chunked(session, feed, n + 1, 0); // announces one row more than there are
     TEST_ASSERT_EQUAL_INT(MERCER_E_DATA, mercer_model_fit(&none.handle, recipe, data, nullptr));
     mercer_data_destroy(data);
     mercer_recipe_destroy(recipe);
@@ -115,7 +116,7 @@ struct Compressed {
         const int64_t majors = csr ? x.rows : x.cols, minors = csr ? x.cols : x.rows;
         for (int64_t i = 0; i < majors; ++i) {
             offsets.push_back(static_cast<Index>(values.size()) + base);
-            for (int64_t at = minors; at-- > 0;) { // any order inside
+            for (int64_t at = minors; at-- > 0;) { // descending, because any order is allowed
                 double value = csr ? x(i, at) : x(at, i);
                 if (value != 0)
                     indices.push_back(static_cast<Index>(at) + base), values.push_back(static_cast<Value>(value));
@@ -141,7 +142,8 @@ struct Compressed {
     }
 };
 
-// Sums in another order, and no shift: entries differ as forms do.
+// Sparse rows are not shifted to the mean, and their sums have another order. The models therefore
+// differ by a multiple of the error bound of squared distances.
 const double sparse_allowed = 300 * tolerance::kernel(tolerance::sqdist(d, 2 * d, tolerance::u64), 1, tolerance::u64);
 const double sparse_allowed_f32 =
     100 * tolerance::kernel(tolerance::sqdist(d, 2 * d, tolerance::u32), 1, tolerance::u32);
@@ -164,10 +166,12 @@ void test_sparse_kernels_and_reducers() {
     for (const Settings &settings :
          std::vector<Settings>{{{"kernel", "linear"}},
                                {{"kernel", "cosine"}},
-                               {{"kernel", "cosine + 0.5 linear"}}, // lengths differ by leaf: read dense
+                               // Only one of the two leaves scales rows to length 1, so sparse rows
+                               // are read as dense ones.
+                               {{"kernel", "cosine + 0.5 linear"}},
                                {{"kernel", "cosine[0,2-4] * polynomial"}},
                                {{"kernel", "matern"}, {"nu", "2.5"}, {"sigma", "1.5"}},
-                               {{"kernel", "gaussian"}}, // median of distances
+                               {{"kernel", "gaussian"}}, // the bandwidth is the median of distances
                                {{"kernel", "gaussian"}, {"bandwidth", "scale"}},
                                {{"kernel", "laplacian"}, {"norm", "l1"}, {"sigma", "2"}},
                                {{"kernel", "gaussian[0,3-4] + 0.5 linear"}, {"kernel.1.sigma", "1"}},
@@ -180,8 +184,8 @@ void test_sparse_kernels_and_reducers() {
     }
 }
 
-void test_sparse_queries() { // both sides: sparse model with dense queries was above; dense model, sparse queries; both
-                             // sparse
+// Applies a dense and a sparse model to sparse queries; same() applies sparse models to dense ones.
+void test_sparse_queries() {
     Session session;
     Matrix x = points(), q = points(20);
     Compressed<int32_t, double> sx(x, true, 0), sq(q, false, 1);
@@ -242,8 +246,9 @@ void test_npy() {
     }
 }
 
-// A column-major file of 7.3 MiB is read by windows: it is fitted on within 7 MiB (rows by rows: tests/boundary/large_files.c).
-// f32 sums of columns that are made again in another order: 1e-5.
+// A column-major file of 7.3 MiB is read by windows, so that a fit needs no more than 7 MiB (for
+// row-major files see tests/boundary/large_files.c). Columns are recomputed in f32 with sums in
+// another order, hence the tolerance 1e-5.
 void test_npy_larger_than_the_budget() {
     constexpr int64_t rows = 30000, cols = 64;
     Session session;
@@ -274,7 +279,8 @@ mercer_data_facts inspect(mercer_data *data) {
     return facts;
 }
 
-// Names and labels come out of the data, names of columns out of the model too, and the context's budget holds while CSV is read.
+// Names of columns and labels must come out of the data, and names of columns out of the model,
+// too. Reading CSV must respect the budget and the cancel flag of the context.
 void test_names_and_labels() {
     Session session;
     TempFolder folder;
@@ -297,7 +303,7 @@ void test_names_and_labels() {
     OK(mercer_model_info(model.handle, "/columns/1", &names));
     TEST_ASSERT_EQUAL_STRING("b\"c", names);
 
-    std::vector<int64_t> own(30, 7); // labels of an array's own
+    std::vector<int64_t> own(30, 7); // labels attached as an array
     const mercer_view view{sizeof view, MERCER_I64, 0, 30, 1, 1, 1, own.data()};
     OK(mercer_data_attach(data, "labels", &view));
     facts = inspect(data);
@@ -324,7 +330,9 @@ void test_names_and_labels() {
     TEST_ASSERT_NULL(data);
 }
 
-void test_not_finite() { // named by its first row and column, whatever the way it came
+// The error must name the first row and column that are not finite, for a matrix and for chunks
+// alike.
+void test_not_finite() {
     Session session;
     Matrix x = points();
     x(257, 3) = static_cast<double>(INFINITY);
@@ -346,7 +354,8 @@ void test_not_finite() { // named by its first row and column, whatever the way 
     }
 }
 
-void test_landmarks() { // as row numbers and as points
+// Landmarks may be given as row numbers or as points.
+void test_landmarks() {
     Session session;
     Matrix x = points(), chosen(40, d), q = points(20);
     std::vector<int64_t> index;
@@ -364,13 +373,15 @@ void test_landmarks() { // as row numbers and as points
         OK(mercer_data_attach(data, "landmarks", view));
         Model model = session.fit(data, given);
         TEST_ASSERT_TRUE(model.summary().m == 40 && model.summary().n == n);
-        expect_near(model.vector("lambda"), plain.vector("lambda"), sparse_allowed, "landmarks"); // another shift
+        // The two models shift rows by different means, so they are equal only up to rounding.
+        expect_near(model.vector("lambda"), plain.vector("lambda"), sparse_allowed, "landmarks");
         expect_near(session.apply(model, q).v, session.apply(plain, q).v, 100 * sparse_allowed, "landmarks");
         mercer_data_destroy(data);
     }
 }
 
-// A column kept as text, to the byte: leading zeros, blanks within quotes, texts that repeat, an empty one.
+// Checks that a column of ids is kept as text, byte for byte: leading zeros, blanks within quotes,
+// repeated texts and an empty text.
 void test_ids() {
     Session session;
     TempFolder folder;

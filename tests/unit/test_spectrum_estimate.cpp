@@ -1,5 +1,6 @@
-// What forecasts say after a look at some rows (lift/spectrum_estimate.h), against what fits of the bench's five spectra needed, fast to flat;
-// and what a forecast may look at. MERCER_SHOW=1 prints all.
+// Compares forecasts from a sample of the rows (fit/spectrum_estimate.h) with what fits of five
+// spectra, from fast to flat, took, and checks which rows a forecast may read. MERCER_SHOW=1 prints
+// all numbers.
 #include "session.h"
 
 #include <algorithm>
@@ -18,13 +19,14 @@ mercer_forecast forecast_of(Session &session, mercer_data *data, const char *met
     mercer_forecast out{};
     out.struct_size = sizeof out;
     const int32_t status = mercer_recipe_forecast(recipe, data, nullptr, &out);
-    out.strategy = nullptr; // the recipe's
+    out.strategy = nullptr; // owned by the recipe, which is destroyed here
     mercer_recipe_destroy(recipe);
     OK(status);
     return out;
 }
 
-// clusters: N(0, 9 I) each, rows N(centre, I); 0: uniform in the unit cube.
+// Rows of N(centre, I) around `clusters` centres of N(0, 9 I); clusters = 0: rows uniform in the
+// unit cube.
 Matrix rows_of(int64_t n, int64_t d, int64_t clusters) {
     oracle::Numbers numbers(1);
     auto normal = [&] {
@@ -68,7 +70,8 @@ void test_five_spectra() {
     }
 }
 
-// A share of the variance says how many pairs a solver comes to.
+// If a share of the variance is requested, the forecast must estimate the number of components well
+// enough that its flops are right to a factor of 3.
 void test_open_components() {
     Session session;
     Held held(rows_of(3000, 4, 0), {true, false});
@@ -82,7 +85,8 @@ void test_open_components() {
     mercer_data_destroy(data);
 }
 
-// Long fits look by themselves, and say so.
+// A fit as short as this must read no sample, but its report must contain the forecast and the
+// actual seconds.
 void test_fits_look() {
     Session session;
     Held held(rows_of(300, 3, 5));
@@ -94,7 +98,8 @@ void test_fits_look() {
     mercer_data_destroy(data);
 }
 
-// What is said of the rows is said by the fit, once: a sample may have columns that are constant in it alone.
+// Only the fit may warn about the rows, and only once, because a column may be constant in a sample
+// and not in the data.
 void test_samples_warn_of_nothing() {
     Session session;
     static int64_t said;
@@ -114,7 +119,7 @@ void test_samples_warn_of_nothing() {
     mercer_data_destroy(data);
 }
 
-// Chunks are not read, not even those that can be rewound.
+// A forecast must not read chunks, not even those that can be rewound.
 void test_chunks_are_left_alone() {
     Session session;
     int64_t asked = 0;
@@ -138,7 +143,8 @@ void test_chunks_are_left_alone() {
     TEST_ASSERT_EQUAL_INT64(0, asked);
 }
 
-// Of objects, pairs among at most 100 rows, with a bandwidth or without, and at most a hundredth of all.
+// Of objects, a forecast may ask for pairs of at most 100 rows, and for at most 1 % of all pairs
+// plus n / 10, whether or not it must find a bandwidth.
 void test_objects_are_asked_little() {
     Session session;
     struct Asked {
@@ -171,8 +177,8 @@ void test_objects_are_asked_little() {
         }
 }
 
-// Weights, missing rows, scaled columns, sparse rows, kernels of other forms: a look or none, and never a failure that is not
-// the fit's own.
+// Weights, missing values, scaled columns, kernels of other forms: a forecast may fail only with
+// the error with which the fit fails.
 void test_any_data() {
     Session session;
     Matrix x = rows_of(900, 5, 3);

@@ -1,7 +1,8 @@
-// Certificates of models whose centres stand for rows, beyond the many small problems of test_quantised: the radius that a
-// reducer reports, rows drawn by chance, centres without an assignment, real data.
+// Checks certificates of models whose centres represent rows, beyond the many small problems of
+// test_quantised: the radius that a reducer reports, sampled rows, centres without an assignment,
+// real data.
 //
-//   test_standing           60 seeds, the sets that are there
+//   test_standing           60 seeds, and the real data sets that are found
 //   test_standing SEEDS
 #include "data_files.h"
 #include "standing_problem.h"
@@ -25,7 +26,8 @@ Centres centres_of(const Model &model) {
     return out;
 }
 
-// farthest is exactly as far as it says; nothing that costs more says less.
+// The bound by radius must follow from the radius that `farthest` reports, and the more expensive
+// bound by distances must not be larger.
 void test_radius() {
     Session session;
     for (bool f32 : {false, true}) {
@@ -47,7 +49,8 @@ void test_radius() {
     }
 }
 
-// Of 1200 rows 150 are drawn, of the same centres: claims are wrong in at most a share delta of the fits.
+// Each seed draws 150 of the 1200 rows; the centres stay the same. Certificates must be wrong in at
+// most a share delta of the fits.
 void test_rows() {
     Session session;
     const Matrix x = oracle::clusters(1200, 3, 0.7);
@@ -79,7 +82,8 @@ void test_rows() {
     }
 }
 
-// Draws that nobody is assigned to have certificates too, where they are asked for.
+// Reducers that assign no rows to their centres must give certificates, too, if these are
+// requested.
 void test_without_assignment() {
     Session session;
     const Matrix x = oracle::clusters(2100, 3, 0.7);
@@ -97,7 +101,8 @@ void test_without_assignment() {
     }
 }
 
-// In a budget that holds no factor of the centres, the rest stands and the report says what is missing.
+// If the budget is too small for a factor of the centres, the other certificates must remain, and
+// the report must say what is missing.
 void test_budget() {
     Session session;
     const Matrix x = oracle::clusters(6000, 2, 1);
@@ -121,7 +126,7 @@ void test_real() {
     Session session;
     const struct {
         const char *name, *sigma;
-        double half; // the width of the oracle's form
+        double half; // sigma as a number, for the oracle
     } sets[] = {{"german", "30", 30}, {"pendigits", "85", 85}};
     int64_t seen = 0;
     for (const auto &set : sets) {

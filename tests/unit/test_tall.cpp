@@ -1,4 +1,5 @@
-// Blocks of tall columns: values against loops, the same bits for any number of threads.
+// Operations on blocks of tall columns: values against loops, and bitwise equal results for any
+// number of threads.
 #include "core/tall.h"
 #include "oracle.h"
 #include "tolerances.h"
@@ -17,7 +18,7 @@ mercer_run threads(int64_t count) {
     return run;
 }
 
-struct Table { // n x p, column-major; numbers that f32 holds
+struct Table { // n x p, column-major; entries are exact in f32
     int64_t n, p;
     std::vector<double> v;
     Table(int64_t n, int64_t p, uint64_t seed) : n(n), p(p), v(static_cast<size_t>(n * std::max<int64_t>(p, 1))) {
@@ -27,7 +28,7 @@ struct Table { // n x p, column-major; numbers that f32 holds
     double *column(int64_t j) { return v.data() + j * n; }
 };
 
-// As columns 1 ... p of a block with one more on either side.
+// Returns a block with x as its columns 1 ... p and one more column on either side.
 Block block_of(Run &run, Table &x, bool f32) {
     Block out(run, x.n, x.p + 2, f32);
     for (int64_t j = 0; j < x.p; ++j) out.write(1 + j, 0, x.n, x.column(j));
@@ -41,11 +42,11 @@ void take_back(const Block &block, Table &x) {
     for (double value : beside) TEST_ASSERT_TRUE(value == 0);
 }
 
-// Slabs have 4096 rows: one, several, and a last one that is short.
+// A slab has 4096 rows, so that these heights give one slab, several slabs, and a short last slab.
 const int64_t heights[] = {1, 5, 4096, 4097, 20000};
 
 void check_products(int64_t n, bool f32) {
-    const double u = f32 ? tolerance::u32 : 0; // what storing adds
+    const double u = f32 ? tolerance::u32 : 0; // rounding of stored columns
     Table a(n, 3, 1), b(n, 2, 2), s(3, 2, 3), start = b;
     std::vector<double> first_c, first_y;
     for (int64_t count : {1, 2, 8}) {
@@ -76,7 +77,8 @@ void check_products(int64_t n, bool f32) {
             }
         if (count == 1) first_c = c, first_y = y.v;
         TEST_ASSERT_TRUE(c == first_c && y.v == first_y);
-        // In place: two columns made of three, over the last two of them. As out of place, to the bit.
+        // In place: two columns are computed from three and overwrite the last two of these. The
+        // first must agree with the product into another block.
         Block apart = block_of(run, start, f32);
         tall_times(run, columns(as, 1, 3), s.column(0), 3, 0, columns(apart, 1, 2));
         tall_times(run, columns(as, 1, 3), s.column(0), 3, 0, columns(as, 2, 2));
@@ -135,7 +137,7 @@ int64_t orthonormal(Table &x, Table *against = nullptr, int64_t count = 1, bool 
     return rank;
 }
 
-// The span of the old columns is in that of the new ones.
+// Checks that the span of the old columns lies in that of the new ones.
 void check_span(Table &old, Table &x, int64_t rank, double allowed) {
     for (int64_t j = 0; j < old.p; ++j) {
         std::vector<double> left(old.column(j), old.column(j) + old.n);
@@ -163,15 +165,16 @@ void test_rank_deficient() {
     for (int64_t i = 0; i < n; ++i) {
         x.column(1)[i] = -2 * x.column(0)[i];                    // a multiple
         x.column(3)[i] = x.column(0)[i] * 1e-3 + x.column(2)[i]; // a combination
-        x.column(4)[i] = 0;                                      // nothing
-        x.column(5)[i] *= 1e-100;                                // tiny, but a direction of its own
+        x.column(4)[i] = 0;                                      // zero
+        x.column(5)[i] *= 1e-100;                                // tiny, but independent of the others
     }
     Table old = x;
     TEST_ASSERT_EQUAL_INT64(3, orthonormal(x));
     check_orthonormal(x, 3, nullptr);
-    check_span(old, x, 3, 1e-7); // what is dropped lies in the span of the others to this
-    for (double apart :
-         {1e-5, 1e-9}) { // the second is as good as dependent, and may go or stay: an orthonormal rest remains
+    check_span(old, x, 3, 1e-7); // dropped columns lie in the span of the others to 1e-7
+    // At 1e-9 the second column is numerically dependent and may be dropped. The columns that
+    // remain must be orthonormal.
+    for (double apart : {1e-5, 1e-9}) {
         Table close(n, 3, 12);
         for (int64_t i = 0; i < n; ++i) close.column(1)[i] = close.column(0)[i] + apart * close.column(1)[i];
         int64_t rank = orthonormal(close);
@@ -192,14 +195,14 @@ void test_against() {
     TEST_ASSERT_EQUAL_INT64(4, orthonormal(q));
     Table x(n, 4, 9);
     for (int64_t i = 0; i < n; ++i) {
-        x.column(1)[i] = q.column(2)[i];                         // inside
-        x.column(2)[i] = q.column(0)[i] + 1e-6 * x.column(2)[i]; // almost
+        x.column(1)[i] = q.column(2)[i];                         // in the span of Q
+        x.column(2)[i] = q.column(0)[i] + 1e-6 * x.column(2)[i]; // almost in it
     }
     TEST_ASSERT_EQUAL_INT64(3, orthonormal(x, &q));
     check_orthonormal(x, 3, &q);
 }
 
-// Stored in f32: what lies in a span to rounding of the storage is dropped.
+// In f32, columns that lie in a span up to the rounding of stored numbers must be dropped.
 void test_f32() {
     const int64_t n = 5000;
     Table q(n, 4, 8);
@@ -207,9 +210,9 @@ void test_f32() {
     check_orthonormal(q, 4, nullptr, true);
     Table x(n, 5, 9);
     for (int64_t i = 0; i < n; ++i) {
-        x.column(1)[i] = q.column(2)[i] + q.column(3)[i];                                    // inside, to rounding
-        x.column(2)[i] = q.column(0)[i] + 1e-3 * x.column(2)[i];                             // almost
-        x.column(4)[i] = 1e-30 * (x.column(0)[i] - static_cast<double>(x.column(3)[i] > 0)); // tiny, of its own
+        x.column(1)[i] = q.column(2)[i] + q.column(3)[i];                                    // in span(Q), rounded
+        x.column(2)[i] = q.column(0)[i] + 1e-3 * x.column(2)[i];                             // almost in span(Q)
+        x.column(4)[i] = 1e-30 * (x.column(0)[i] - static_cast<double>(x.column(3)[i] > 0)); // tiny, but independent
     }
     TEST_ASSERT_EQUAL_INT64(4, orthonormal(x, &q, 1, true));
     check_orthonormal(x, 4, &q, true);

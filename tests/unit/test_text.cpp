@@ -53,7 +53,8 @@ void test_printable() {
                                                  "C)")
                                            .c_str()); // Latin-1
     const std::string most(39, 'x');
-    TEST_ASSERT_EQUAL_STRING((most + "...").c_str(), printable(most + "\u00b0C").c_str()); // not half a character
+    // A long text must not be cut within a character.
+    TEST_ASSERT_EQUAL_STRING((most + "...").c_str(), printable(most + "\u00b0C").c_str());
 }
 
 void test_names() {
@@ -69,19 +70,19 @@ void test_nearest() {
         const char *asked, *answer;
     } cases[] = {
         {"gausian", "did you mean 'gaussian'?"},  // a letter lost
-        {"guassian", "did you mean 'gaussian'?"}, // two changed places
-        {"lineer", "did you mean 'linear'?"},     // one wrong
-        {"chi22", "did you mean 'chi2'?"},        // one too many
+        {"guassian", "did you mean 'gaussian'?"}, // two letters swapped
+        {"lineer", "did you mean 'linear'?"},     // one wrong letter
+        {"chi22", "did you mean 'chi2'?"},        // one letter too many
         {"wavelet", "known names are gaussian, laplacian, linear, chi2, t3"},
         {"", "known names are"},
-        {"q2", "known names are"}, // as near to t3 as any two letters are
+        {"q2", "known names are"}, // shares no letter with t3
     };
     for (auto &c : cases) expect_error(MERCER_E_NAME, c.answer, [&] { fail_unknown("kernel", c.asked, kernels); });
     const std::vector<std::string> columns = {"Sample name", "Run", "Área, total", "Temp1", "Temp22"};
     expect_error(MERCER_E_NAME, "did you mean 'Sample name'?", [&] { fail_unknown("column", "Sample", columns); });
     expect_error(MERCER_E_NAME, "did you mean 'Sample name'?", [&] { fail_unknown("column", "sample", columns); });
     expect_error(MERCER_E_NAME, "did you mean 'Run'?", [&] { fail_unknown("column", "RUN", columns); });
-    for (const char *several : {"te", "colour"}) // one that begins two names, one that begins none
+    for (const char *several : {"te", "colour"}) // the beginning of two names, and of none
         expect_error(MERCER_E_NAME, "known names are 'Sample name', Run, 'Área, total', Temp1, Temp22",
                      [&] { fail_unknown("column", several, columns); });
     expect_error(MERCER_E_NAME, "known names are none", [&] { fail_unknown("kernel", "x", {}); });

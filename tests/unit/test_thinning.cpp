@@ -1,4 +1,5 @@
-// The reducer thinning against rows at random: how near its mean element is to that of all rows.
+// The reducer thinning against random rows: how near the mean element of its rows is to that of all
+// rows.
 #include "reducer_problem.h"
 
 namespace {
@@ -34,7 +35,8 @@ Vector scaled(Vector weights, int64_t n) {
     return weights;
 }
 
-// 100 seeds: nearer than as many rows at random in 95 of them (of the same law it would be 50 +- 5).
+// For at least 95 of 100 seeds, thinning must come nearer than as many random rows; if both were
+// equally good, it would do so for 50 +- 5.
 void beats_random(int64_t n, int64_t m, bool weighted) {
     const Rows rows(oracle::Numbers(2).matrix(n, 2), weighted ? some_weights(n) : Vector());
     const Vector weights = scaled(rows.weights, n);
@@ -50,12 +52,13 @@ void beats_random(int64_t n, int64_t m, bool weighted) {
 }
 
 void test_beats_random() {
-    beats_random(1000, 30, false); // n is no m 2^g
+    beats_random(1000, 30, false); // n is not of the form m 2^g
     beats_random(1000, 30, true);
-    beats_random(150, 100, false); // nothing to halve: exchanges alone
+    beats_random(150, 100, false); // too few rows to halve, so there are only exchanges
 }
 
-// Four times m: a quarter of the distance, where random rows have a half. Means of 10 seeds; 1/m^0.75 lies between.
+// With 4 times as many rows, thinning reduces the distance to a quarter and random rows to a half.
+// The test asks for 4^-0.75, which lies between, for means of 10 seeds.
 void test_falls() {
     const int64_t n = 2048;
     const Rows rows(oracle::Numbers(4).matrix(n, 2));
@@ -71,12 +74,12 @@ void test_falls() {
 void test_all_and_none() {
     const Rows rows(oracle::Numbers(4).matrix(50, 2));
     const Outcome all = reduce_with(rows, with("thinning", 50, 1));
-    TEST_ASSERT_EQUAL_INT64(50, all.m); // each once
+    TEST_ASSERT_EQUAL_INT64(50, all.m); // each row once
     const Outcome one = reduce_with(rows, with("thinning", 50, 1), 1),
                   again = reduce_with(rows, with("thinning", 7, 3), 1),
                   two = reduce_with(rows, with("thinning", 7, 3), 2);
     TEST_ASSERT_TRUE(one.points.v == all.points.v && again.points.v == two.points.v);
-    // three rows, one of nearly all weight: it is drawn again and again
+    // One of three rows has nearly all the weight, so it is drawn each time.
     Matrix x(3, 1);
     for (int64_t i = 0; i < 3; ++i) x(i, 0) = static_cast<double>(9 * i);
     const Rows heavy(x, {1, 100, 1});

@@ -1,5 +1,5 @@
-// Rows of a chunk callback that can begin again are read by windows, in passes, where they take more
-// than a quarter of the budget; the results are those of the same rows in memory, bit for bit.
+// Rows of a chunk callback that can begin again are read by windows, in passes, if they take more
+// than a quarter of the budget; the results must be bitwise equal to those of rows in memory.
 #include "parts_problem.h"
 
 #include "fit/prepare.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t n = 900, d = 5, row_bytes = d * 8;
 
-// A run whose budget makes windows of about 70 rows; the fit may have another budget.
+// The budget for loading, with which windows have about 70 rows; the fit may have another budget.
 constexpr int64_t small = 70 * row_bytes * 32;
 
 Matrix points() { return oracle::clusters(n, d); }
@@ -22,7 +22,8 @@ std::shared_ptr<const Source> windows_of(Run &run, Feed &feed, int64_t rows) {
     return source;
 }
 
-// All methods and reducers, with weights and landmarks; with rows announced and counted.
+// Checks that fits by windows are bitwise equal to fits in memory: for many methods and reducers,
+// with weights and landmarks, and whether the number of rows is announced or unknown.
 void test_same_bits_as_memory() {
     const Matrix x = points();
     Matrix weights = oracle::Numbers(3).matrix(n, 1, 0, 2);
@@ -68,7 +69,7 @@ void test_same_bits_as_memory() {
         }
 }
 
-// Rows gathered in any order take one pass, and rows that ascend take part in the pass they are in.
+// Gathering rows in any order takes one pass, and reading rows in ascending order one more.
 void test_rows_are_gathered_in_one_pass() {
     const Matrix x = points();
     for (const bool f32 : {false, true}) {
@@ -93,7 +94,7 @@ void test_rows_are_gathered_in_one_pass() {
     }
 }
 
-// The number of passes does not grow with the number of landmarks or of sampled pairs.
+// Checks that a fit takes at most 20 passes over the rows, for few landmarks and for many.
 void test_passes_of_a_fit() {
     const Matrix x = points();
     for (const char *m : {"20", "250"}) {
@@ -139,10 +140,11 @@ void test_refusals() {
     expect_error(MERCER_E_DATA, "more than the 899 rows", load(n - 1, false, small));
     expect_error(MERCER_E_DATA, "ended after 900 rows of 901", load(n + 1, false, small, true));
     expect_error(MERCER_E_DATA, "more than the 899 rows", load(n - 1, false, small, true));
-    expect_error(MERCER_E_BUDGET, "to store the 900 rows of the chunk callback takes", load(n, true, n * row_bytes - 1));
+    expect_error(MERCER_E_BUDGET, "to store the 900 rows of the chunk callback takes",
+                 load(n, true, n * row_bytes - 1));
     expect_error(MERCER_E_BUDGET, "to store the first 527 rows of the chunk callback takes", load(-1, true, 20000));
     expect_error(MERCER_OK, "", load(n, false, small));
-    // a NaN is refused wherever it is met, with its row
+    // The error for a NaN must name its row and column.
     Matrix bad = points();
     bad(611, 2) = NAN;
     Feed feed(bad);
