@@ -1,4 +1,4 @@
-/* What the tests of the C boundary share. They see mercer.h and the shared library, nothing else. */
+/* Helpers of the tests of the C interface, which use only mercer.h and the shared library. */
 #ifndef MERCER_TESTS_BOUNDARY_H
 #define MERCER_TESTS_BOUNDARY_H
 
@@ -13,7 +13,8 @@
 #include <cmocka.h>
 #include <mercer/mercer.h>
 
-/* cmocka 1.1.5 says neither the status nor the text of a call that should have worked: this does. */
+/* Fails unless the call succeeds, and prints its status and its message, which the assertions of
+ * cmocka do not print. */
 #define MUST(call) must((call), #call, __FILE__, __LINE__)
 static inline void must(int32_t status, const char *call, const char *file, int line) {
     if (status == MERCER_OK) return;
@@ -21,7 +22,8 @@ static inline void must(int32_t status, const char *call, const char *file, int 
     _fail(file, line);
 }
 
-/* The call fails with this code, and its one line of text contains the part. */
+/* Checks that the call fails with this code, and that its message has one line and contains
+ * `part`. */
 #define FAILS(code, part, call) fails((code), (part), (call), #call, __FILE__, __LINE__)
 static inline void fails(int32_t code, const char *part, int32_t status, const char *call, const char *file, int line) {
     const char *text = mercer_last_error();
@@ -60,7 +62,7 @@ static inline mercer_data *new_data(mercer_context *context, double *values, int
     return data;
 }
 static inline mercer_run on_two_threads(void) { return (mercer_run){.struct_size = sizeof(mercer_run), .threads = 2}; }
-/* A recipe for "kpca" with settings given as pairs of texts, ended by NULL. */
+/* A "kpca" recipe with settings given as pairs of name and value, ended by NULL. */
 static inline mercer_recipe *new_recipe(mercer_context *context, ...) {
     mercer_recipe *recipe = NULL;
     MUST(mercer_recipe_create(&recipe, context, "kpca"));

@@ -1,4 +1,5 @@
-/* A model of which one bit was turned, or that was cut or continued, is refused; the text names the tensor, or the header. */
+/* Checks that a model is refused if one bit is flipped, if it is truncated or if bytes follow it.
+ * The message must name the damaged tensor or the header. */
 #include "model_bytes.h"
 #include "temp_folder.h"
 
@@ -65,7 +66,8 @@ static struct bytes sparse_sum(void) {
 static struct bytes (*const models[])(void) = {exact_f64, reduced_f32, sparse_sum};
 enum { MODELS = sizeof models / sizeof *models };
 
-/* What the text must name for a fault at this byte: the tensor that it belongs to, or the header. */
+/* The part of the model that the message must name if byte `at` is damaged: a tensor, or the
+ * header. */
 static const char *place(const struct bytes *whole, int64_t at) {
     static char name[160];
     uint64_t length;
@@ -127,7 +129,7 @@ static void every_cut_is_noticed(void **state) {
             const char *part = place(&all, bytes.count);
             if (!is_refused(&bytes, part)) fail_msg("model %d, cut to %d bytes", m, (int)bytes.count);
             if (bytes.count % 16 > 1) continue;
-            write_file(path, bytes.at, (size_t)bytes.count); /* a file's size is known beforehand */
+            write_file(path, bytes.at, (size_t)bytes.count); /* unlike a stream, a file has a known size */
             FAILS(MERCER_E_MODEL, "cut.safetensors", mercer_model_load(&model, context, path));
             if (!strstr(mercer_last_error(), "header") && !strstr(mercer_last_error(), "tensor '"))
                 fail_msg("%s", mercer_last_error());
@@ -146,7 +148,8 @@ static void every_cut_is_noticed(void **state) {
     unlink(path);
 }
 
-/* A length of the header that no memory could hold, and bytes that never end. */
+/* A source that repeats one byte forever, so the length that it declares for the header is 0 or
+ * exceeds any memory. */
 static int32_t endless(void *user, void *to, int64_t capacity, int64_t *count) {
     memset(to, *(int *)user, (size_t)capacity);
     *count = capacity;

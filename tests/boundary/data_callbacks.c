@@ -1,6 +1,7 @@
-/* Chunks and objects of the caller: any size of piece is the same data, failures and lies are told, and each is
- * released once. No assertion stands inside a callback: cmocka leaves a failed test by longjmp, which may not cross
- * the library. */
+/* Chunks and objects from callbacks of the caller: the size of the chunks must not change the
+ * results, failing callbacks and false counts must be reported, and `release` must be called once.
+ * No callback contains an assertion, because cmocka leaves a failed test by longjmp, which must not
+ * cross the library. */
 #include "boundary.h"
 
 #include <pthread.h>
@@ -23,7 +24,7 @@ static int end(void **state) {
 enum { CN = 700, CD = 3 };
 struct chunks {
     double *x;
-    int64_t rows, at_once; /* how many it has, and gives in one call */
+    int64_t rows, at_once; /* all rows, and the most that one call returns */
     int calls, released, fail_at, lie_at;
     int64_t lie;
     const char *text;
@@ -74,7 +75,7 @@ static void chunks_of_any_size_are_the_same_data(void **state) {
             assert_int_equal(facts.cols, CD);
             assert_int_equal(facts.kind, MERCER_DENSE);
             MUST(mercer_model_fit(&model, recipe, data, NULL));
-            MUST(mercer_model_transform(model, NULL, data, &second, 1, NULL)); /* reads it a second time */
+            MUST(mercer_model_transform(model, NULL, data, &second, 1, NULL)); /* reads the chunks a second time */
             assert_memory_equal(out, expected, sizeof out);
             mercer_model_destroy(model);
             assert_int_equal(chunks.released, 0);

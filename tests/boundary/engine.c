@@ -1,5 +1,5 @@
-/* What goes wrong round a fit: data without rank, budgets without room, kernels that are not what they say, threads and
- * children beside it. */
+/* Fits under difficult conditions: data of low rank, budgets that are too small, indefinite
+ * kernels, concurrent threads and forked processes. */
 #include "boundary.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ enum { D = 4, R = 3 };
 static const char *const methods[] = {"kpca", "nystrom", "gkpca", "subsampled", "auto"};
 enum { METHODS = sizeof methods / sizeof *methods };
 
-/* A fit by that recipe, which is gone afterwards. */
+/* Creates a recipe, fits with it and destroys it. */
 static int32_t fit(mercer_model **out, mercer_context *context, const char *method, const char *components,
                    mercer_data *data, const mercer_run *run) {
     mercer_recipe *recipe = recipe_of(context, method, components);
@@ -24,7 +24,8 @@ static int32_t fit(mercer_model **out, mercer_context *context, const char *meth
 
 /* ---- rank ---- */
 
-/* Every method gives a model of `rank` components that transforms, and says that there are no more than that. */
+/* Checks that every method gives a model of `rank` components that can transform, and reports that
+ * the data have no more components. */
 static void has_rank(double *x, int64_t n, int64_t rank, double variance) {
     mercer_context *context = new_context();
     mercer_data *data = new_data(context, x, n, D);
@@ -40,7 +41,7 @@ static void has_rank(double *x, int64_t n, int64_t rank, double variance) {
         double *scores = calloc((size_t)(n * (rank + 1)), sizeof *scores);
         mercer_view out = doubles(scores, n, rank);
         MUST(mercer_model_transform(model, NULL, data, &out, 1, NULL));
-        double sum = 0; /* of squares of scores = n sum lambda, which the total variance bounds */
+        double sum = 0; /* of squared scores: n times the total variance, because the model has all components */
         for (int64_t i = 0; i < n * rank; i++) sum += scores[i] * scores[i];
         assert_true(fabs(sum / (double)n - variance) <= 1e-9);
         free(scores);
@@ -61,7 +62,8 @@ static void equal_points(void **state) {
     for (int i = 0; i < N * D; i++) x[i] = 1 + i % D;
     has_rank(x, N, 0, 0);
 }
-/* Two places at distance d: the centred kernel matrix has the one eigenvalue (1 - k) / 2 of n. */
+/* Two distinct points at distance 3: the centred kernel matrix divided by n has one eigenvalue that
+ * is not 0. It is (1 - k) / 2, where k is the kernel value of the two points. */
 static void two_places(void **state) {
     (void)state;
     enum { N = 900 };
@@ -71,7 +73,8 @@ static void two_places(void **state) {
     has_rank(x, N, 1, (1 - exp(-9.0 / 8)) / 2);
 }
 
-/* 900 rows far from each other: the kernel matrix is 1, all of its eigenvalues equal. */
+/* 900 rows far from each other: the kernel matrix is the identity, so all eigenvalues of the
+ * centred matrix but one are equal. */
 static void equal_eigenvalues(void **state) {
     (void)state;
     enum { N = 900 };
@@ -110,9 +113,9 @@ static void no_room_for_a_panel(void **state) {
     free(x);
 }
 
-/* ---- kernels that are not what they say ---- */
+/* ---- indefinite kernels ---- */
 
-/* cos(3 |x - y|), which is positive definite on a line and not in four dimensions. */
+/* cos(3 |x - y|), which is positive definite for points on a line, but not in four dimensions. */
 static int32_t waves(void *user, const mercer_view *x, const mercer_view *y, const mercer_view *k) {
     (void)user;
     for (int64_t i = 0; i < x->rows; i++)
@@ -143,8 +146,8 @@ static void indefinite_kernels(void **state) {
             MUST(mercer_recipe_set(recipe, "components", "3"));
             MUST(mercer_recipe_set_kernel(recipe, &kernel));
             mercer_model *model = NULL;
-            const int eigen = k == 0 || k == 3;   /* kpca and subsampled leave negative eigenvalues out, and say so */
-            const int exact = k == 4 && !says_so; /* auto: so few rows go the exact way */
+            const int eigen = k == 0 || k == 3;   /* kpca and subsampled drop negative eigenvalues and report it */
+            const int exact = k == 4 && !says_so; /* auto fits so few rows exactly */
             if (eigen || exact) {
                 MUST(mercer_model_fit(&model, recipe, data, NULL));
                 mercer_summary summary = {.struct_size = sizeof summary};
@@ -163,7 +166,7 @@ static void indefinite_kernels(void **state) {
     free(x);
 }
 
-/* ---- threads and children ---- */
+/* ---- threads and forked processes ---- */
 
 enum { ROWS = 2000, READERS = 64 };
 
@@ -206,7 +209,8 @@ static void free_shared(struct shared *shared) {
     free(shared->x), free(shared);
 }
 
-/* Fits again and compares the bits with the first fit's: 0, or what was wrong. */
+/* Fits again and compares A with that of the first fit. Returns 0 if they are bitwise equal, 1 if
+ * the fit fails and 2 if they differ. */
 static int fit_again(struct shared *shared) {
     mercer_data *data = new_data(shared->context, shared->x, ROWS, D);
     mercer_recipe *recipe = recipe_of(shared->context, "nystrom", "3");
@@ -248,7 +252,7 @@ static void *fitter(void *user) {
 static pid_t child_that(int (*work)(struct shared *), struct shared *shared) {
     const pid_t child = fork();
     if (child != 0) return child;
-    alarm(60); /* a hang is a failure */
+    alarm(60); /* a child that hangs is killed, and the test fails */
     _exit(work(shared));
 }
 static void ended_well(pid_t child) {
@@ -264,7 +268,8 @@ static int do_all(struct shared *none) {
     free_shared(shared);
     return wrong;
 }
-/* Parent and child both begin with the library: this test is the first. */
+/* Parent and child both make their first call to the library after the fork, so this test must run
+ * first. */
 static void a_child_made_before_the_first_call(void **state) {
     (void)state;
     const pid_t child = child_that(do_all, NULL);
@@ -277,7 +282,8 @@ static int go_on(struct shared *shared) {
     reader(shared);
     return wrong ? wrong : shared->different ? 3 : 0;
 }
-/* Made after regions were opened, while 8 threads transform, while 2 fit. */
+/* The parent, which has opened parallel regions before, forks while none of its other threads runs,
+ * while 8 threads transform, and while 2 threads fit. */
 static void children_made_after_and_during(void **state) {
     (void)state;
     static const struct {
@@ -292,7 +298,7 @@ static void children_made_after_and_during(void **state) {
         const pid_t child = child_that(go_on, shared);
         ended_well(child);
         for (int t = 0; t < beside[b].threads; t++) pthread_join(threads[t], NULL);
-        assert_int_equal(fit_again(shared), 0); /* and the parent still does */
+        assert_int_equal(fit_again(shared), 0); /* the parent must still be able to fit */
     }
     assert_int_equal(shared->different, 0);
     free_shared(shared);

@@ -1,5 +1,6 @@
-/* What is left of a callback that failed, or that was never taken. No assertion stands inside a callback: cmocka
- * leaves a failed test by longjmp, which may not cross the library. */
+/* Calls that fail before they take over a callback must neither call nor release it, and the
+ * message of one failing callback must not appear in a later failure. No callback contains an
+ * assertion, because cmocka leaves a failed test by longjmp, which must not cross the library. */
 #include "boundary.h"
 
 enum { N = 1500, D = 4 };

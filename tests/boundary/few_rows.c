@@ -1,5 +1,6 @@
-/* Scores of one row or a few: no run, no kind of data and no way to name the operation changes a bit of them, and nothing is asked
- * of the system on the way. */
+/* Scores of a few rows must be bitwise equal for all run settings, for dense and chunked data, and
+ * with and without a recipe that names the operation. For one row the library must make no system
+ * call. */
 #include "boundary.h"
 
 #include <errno.h>
@@ -96,7 +97,7 @@ static void same_bits(int f32) {
                 fail_msg("%s, %ld rows, way %zu: other bits", f32 ? "f32" : "f64", (long)rows, way);
         }
         assert_true(calls > 0);
-        flag = 1; /* a call that is to stop stops, however short it is */
+        flag = 1; /* a cancelled call must stop even if it is short */
         FAILS(MERCER_E_CANCELLED, "cancel", mercer_model_transform(scene.model, NULL, data, &out, 1, &runs[3]));
         flag = 0;
         mercer_data_destroy(data), mercer_data_destroy(chunked);
@@ -107,7 +108,8 @@ static void same_bits(int f32) {
 static void same_bits_f64(void **state) { (void)state, same_bits(0); }
 static void same_bits_f32(void **state) { (void)state, same_bits(1); }
 
-/* f = 3e38 + 3e38 is a number in f64 but none in f32, and said to be none whatever the number of rows. */
+/* f = 3e38 + 3e38 is finite in f64 but overflows f32. This must be reported as an error for every
+ * number of rows. */
 static void numbers_beyond_the_type_are_an_error(void **state) {
     (void)state;
     mercer_context *context = new_context();
@@ -127,7 +129,8 @@ static void numbers_beyond_the_type_are_an_error(void **state) {
     mercer_model_destroy(model), mercer_context_destroy(context);
 }
 
-/* From here on any system call but exit_group ends this process by SIGSYS; 0: the system has no such filter. */
+/* Makes every later system call except exit_group end this process with SIGSYS. Returns 0 if the
+ * system does not support such a filter. */
 static int forbid_system_calls(void) {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -141,7 +144,8 @@ static int forbid_system_calls(void) {
 
 enum { FILTERED = 0, WRONG = 1, NO_FILTER = 77 };
 
-/* In a child: calls on one row, the first ones free to pack the centres, the others without a system call. */
+/* Runs in a child: transforms one row 1000 times. The first three calls may pack the centres, and
+ * the other calls must make no system call. */
 static int calls_on_one_row(struct scene *scene, mercer_data *data, const mercer_run *run) {
     double z[PARTS];
     const mercer_view out = doubles(z, 1, PARTS);
@@ -155,7 +159,7 @@ static int calls_on_one_row(struct scene *scene, mercer_data *data, const mercer
 static void one_row_makes_no_system_call(void **state) {
     (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    skip(); /* the sanitizers make calls of their own */
+    skip(); /* the sanitizers make system calls of their own */
 #endif
     const mercer_run runs[] = {{.struct_size = sizeof *runs},
                                {.struct_size = sizeof *runs, .threads = 1, .memory = 1 << 30}};

@@ -1,4 +1,5 @@
-/* Tensors and texts that nobody vouches for: what does not fit together is no model. */
+/* Checks that tensors and JSON texts from an untrusted source are refused unless they form a valid
+ * model. */
 #include "boundary.h"
 
 #include <math.h>
@@ -41,7 +42,8 @@ static struct given instead(mercer_view centre_view, mercer_view a) {
     return g;
 }
 
-/* All rows of a test are tried before it fails. */
+/* `accepted` counts the cases that were not refused as they should be. A test tries all its cases
+ * before it fails. */
 static int accepted;
 #define REFUSED(part, json, given) refused((part), (json), (given), __LINE__)
 static void refused(const char *part, const char *json, struct given g, int line) {
@@ -76,7 +78,7 @@ static void what_is_sound_is_taken(void **state) {
         MUST(mercer_model_from_tensors(&model, context, texts[t], g.names, g.views, g.count));
         mercer_model_destroy(model);
     }
-    /* column-major arrays and a linear kernel: f(x) = x^T C^T A */
+    /* With column-major arrays and a linear kernel the result is f(x) = x^T C^T A. */
     double turned[M * COMPONENTS], out[COMPONENTS], point[] = {1, 10};
     for (int i = 0; i < M; i++)
         for (int j = 0; j < COMPONENTS; j++) turned[j * M + i] = coefficients[i * COMPONENTS + j];
@@ -207,7 +209,7 @@ static void hostile_tensors(void **state) {
     REFUSED("'w'", linear, plus(sound(), "w", doubles(ones, M, 2)));
     REFUSED("'v'", linear, plus(sound(), "v", view_of(whole, MERCER_I64, M, 1)));
     REFUSED("'labels'", linear, plus(sound(), "labels", view_of(whole, MERCER_I64, M - 1, 1)));
-    REFUSED("'labels'", linear, plus(sound(), "labels", view_of(whole, MERCER_I64, M, 1))); /* of no clusters */
+    REFUSED("'labels'", linear, plus(sound(), "labels", view_of(whole, MERCER_I64, M, 1))); /* without clusters */
     REFUSED("'clusters'", linear, plus(sound(), "clusters", doubles(ones, 2, 1)));
     REFUSED("'clusters'", linear, plus(sound(), "clusters", doubles(ones, 1, COMPONENTS + 3)));
     REFUSED("'clusters'", linear, plus(sound(), "clusters", view_of(whole, MERCER_I64, 2, 2)));
@@ -215,16 +217,17 @@ static void hostile_tensors(void **state) {
     REFUSED("must be given together", linear, plus(sound(), "T.scale", doubles(ones, COLS, 1)));
     REFUSED("'T.shift'", linear,
             plus(plus(sound(), "T.scale", doubles(ones, COLS, 1)), "T.shift", doubles(ones, COLS + 1, 1)));
-    REFUSED("'shift.1'", linear, plus(sound(), "shift.1", doubles(ones, COLS, 1))); /* a kernel that takes none */
+    REFUSED("'shift.1'", linear, plus(sound(), "shift.1", doubles(ones, COLS, 1))); /* linear kernels take no shift */
 
     static const char gaussian[] = "{\"kernel\": \"gaussian\", \"parameters\": {\"kernel.sigma\": 1}}";
     REFUSED("'shift.1'", gaussian, plus(sound(), "shift.1", doubles(ones, COLS + 1, 1)));
     REFUSED("'shift.1'", gaussian, plus(sound(), "shift.1", view_of(ones, MERCER_F32, COLS, 1)));
-    REFUSED("'shift.1'", gaussian, plus(sound(), "shift.1", doubles(ones, 1, COLS))); /* as many, but no column */
+    REFUSED("'shift.1'", gaussian, plus(sound(), "shift.1", doubles(ones, 1, COLS))); /* must be one column */
     all_were_refused();
 }
 
-/* Centres that kernels cannot be computed of: what a fit refuses of its data. Finite, and of the right shape, most of them. */
+/* Centres for which kernel values cannot be computed must be refused, as a fit refuses such data.
+ * Most of them are finite and have the right shape. */
 static void hostile_centres(void **state) {
     (void)state;
     static const char gaussian[] = "{\"kernel\": \"gaussian\", \"parameters\": {\"kernel.sigma\": 1}}",
@@ -238,7 +241,7 @@ static void hostile_centres(void **state) {
         REFUSED("overflow f64", gaussian, instead(doubles(far, M, COLS), a));
         REFUSED("overflow f64", poly, instead(doubles(far, M, COLS), a));
     }
-    far[3] = 1e155; /* its square is too large */
+    far[3] = 1e155; /* the square of 1e155 overflows f64 */
     REFUSED("overflow f64", linear, instead(doubles(far, M, COLS), a));
     far[3] = 2;
     double shift[COLS] = {-1e308, 0};
@@ -255,7 +258,8 @@ static void hostile_centres(void **state) {
     REFUSED("0 columns, must be >= 1", gaussian, waves);
     all_were_refused();
 
-    struct given g = instead(doubles(signs, M, COLS), a); /* only the columns that the kernel sees count */
+    /* The negative entry is in column 0, which the kernel does not use, so it must be accepted. */
+    struct given g = instead(doubles(signs, M, COLS), a);
     mercer_model *model;
     MUST(mercer_model_from_tensors(&model, context, part, g.names, g.views, g.count));
     mercer_model_destroy(model);
@@ -272,7 +276,8 @@ static struct given sparse_set(mercer_view values, mercer_view column_view, merc
     return g;
 }
 
-/* Sides that no byte vouches for, and row numbers that nobody has. */
+/* Checks that sparse centres are refused if their shape, offsets or columns are inconsistent, and
+ * that numbers of objects are refused unless they are 0 to n - 1. */
 static void hostile_sets_of_centres(void **state) {
     (void)state;
     static int64_t starts[] = {0, 1, 2, 3, 3}, at[] = {0, 1, 1}, beyond[] = {0, 1, 7}, below[] = {0, -1, 1};
@@ -288,7 +293,7 @@ static void hostile_sets_of_centres(void **state) {
     MUST(mercer_model_from_tensors(&model, context, two, good.names, good.views, good.count));
     mercer_model_destroy(model);
 
-    REFUSED("C.values", none, good); /* no d: no columns */
+    REFUSED("C.values", none, good); /* without d the number of columns is unknown */
     REFUSED("'d'", odd, good);
     REFUSED("C.values", two, sparse_set(values, view_of(beyond, MERCER_I64, 3, 1), first));
     REFUSED("C.values", two, sparse_set(values, view_of(below, MERCER_I64, 3, 1), first));
@@ -297,12 +302,12 @@ static void hostile_sets_of_centres(void **state) {
     REFUSED("C.values", two, sparse_set(values, doubles(ones, 3, 1), first));
     REFUSED("C.values", two, sparse_set(doubles(ones, 2, 1), indices, first));
     REFUSED("", wide,
-            sparse_set(values, view_of(wrapped, MERCER_I64, 3, 1), first)); /* more columns than 32 bits number */
+            sparse_set(values, view_of(wrapped, MERCER_I64, 3, 1), first)); /* column numbers must fit in 32 bits */
     REFUSED("", wide, sparse_set(values, view_of(negative, MERCER_I64, 3, 1), first));
     struct given missing = good;
     missing.count = 3;
     REFUSED("do not match", two, missing);
-    /* no entries, whatever their number of rows says */
+    /* Views with 0 columns have no entries, even if they declare 2^20 rows. */
     REFUSED("", two, sparse_set(doubles(NULL, 1 << 20, 0), view_of(NULL, MERCER_I64, 1 << 20, 0), first));
     REFUSED("", two, sparse_set(values, indices, view_of(NULL, MERCER_I64, 1 << 20, 0)));
     static int64_t many[] = {0, 0, 0, 0, 1 << 20};
@@ -317,7 +322,7 @@ static void hostile_sets_of_centres(void **state) {
     mercer_model_destroy(model);
     objects.views[0].data = minus;
     REFUSED("is -2, must be 0 to 9", user, objects);
-    objects.views[0].data = far; /* the caller's callback would be asked for it */
+    objects.views[0].data = far; /* the caller's callback would be called with this number */
     REFUSED("'indices'", user, objects);
     objects.views[0] = doubles(ones, M, 1);
     REFUSED("i64", user, objects);
@@ -327,7 +332,7 @@ static void hostile_sets_of_centres(void **state) {
     all_were_refused();
 }
 
-/* What can be made can be stored, or is refused when it is made. */
+/* A tensor name that the file format cannot store must be refused when the model is made. */
 static void odd_names_of_tensors(void **state) {
     (void)state;
     static const char *const odd[] = {"", "a b", "a\"b", "__metadata__", "line\nbreak", "back\\slash"};

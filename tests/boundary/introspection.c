@@ -1,4 +1,5 @@
-/* Rows as data: everything a binding makes its help, flags and keywords of can be read, and means what it says. */
+/* Rows as data: bindings build their help, flags and keywords from the rows, so every field must be
+ * readable and must agree with what a recipe accepts. */
 #include "temp_folder.h"
 
 #include <math.h>
@@ -47,12 +48,13 @@ static char *number(double value) {
     return text;
 }
 
-/* What lies just outside is refused, and the value stays; what lies on a closed end is taken. */
+/* Checks that a value just outside the range is refused and leaves the old value, and that the end
+ * of a closed range is accepted. */
 static void check_range(mercer_recipe *recipe, const mercer_row *row) {
     char before[200];
     snprintf(before, sizeof before, "%s", get(recipe, row->name));
     const double step = row->type == MERCER_INT ? 1 : 1e-3,
-                 far = fabs(row->hi) > 1e15 ? 4 : step; /* 2^53 + 1 is 2^53 */
+                 far = fabs(row->hi) > 1e15 ? 4 : step; /* 2^53 + 1 would round to 2^53 */
     const struct {
         double end, outside;
         int open;
@@ -69,7 +71,7 @@ static void check_range(mercer_recipe *recipe, const mercer_row *row) {
         assert_string_equal(get(recipe, row->name), before);
         if (ends[e].open) continue;
         MUST(mercer_recipe_set(recipe, row->name, number(ends[e].end)));
-        MUST(mercer_recipe_set(recipe, row->name, "")); /* unset: the default again */
+        MUST(mercer_recipe_set(recipe, row->name, "")); /* "" restores the default */
         assert_string_equal(get(recipe, row->name), row->initial);
     }
     FAILS(MERCER_E_VALUE, row->name, mercer_recipe_set(recipe, row->name, "many"));
@@ -82,7 +84,7 @@ static void check_row(mercer_recipe *recipe, const mercer_row *row) {
     assert_in_range(row->type, MERCER_REAL, MERCER_TEXT);
     if (row->flags & MERCER_PART) {
         assert_true(!row->initial[0] || !row->choices[0] || is_choice(row->choices, row->initial));
-        return; /* setting it would change the rows */
+        return; /* setting a part would change the rows */
     }
     assert_string_equal(get(recipe, row->name), row->initial);
     if (row->initial[0]) {
@@ -122,7 +124,8 @@ static void every_row_of_every_combination(void **state) {
             for (int64_t r = 0; r < reducers.count; r++)
                 for (int64_t s = 0; s < solvers.count; s++)
                     for (int64_t l = 0; l < lifts.count; l++, recipes++) {
-                        /* `auto` chooses reducer and lift, and `projected` needs no solver */
+                        /* The method `auto` chooses the reducer and the lift. For other methods the
+                         * solver is set only with the lift `weighted`. */
                         const bool chooses = strcmp(methods.name[m], "auto") == 0,
                                    solves = chooses || strcmp(lifts.name[l], "weighted") == 0;
                         const char *parts[] = {"kernel", solves ? "solver" : "lift", "lift", "reducer"};
@@ -193,7 +196,8 @@ static void operations_have_rows_too(void **state) {
     }
 }
 
-/* Operations say what they are computed from; nothing else says so. */
+/* Checks that `takes` says what an operation is computed from, and that it is empty in all other
+ * registries. */
 static void operations_say_what_they_take(void **state) {
     (void)state;
     static const char *const registries[] = {"operations", "derivations", "methods", "lifts", "statuses"};
@@ -208,7 +212,8 @@ static void operations_say_what_they_take(void **state) {
     }
 }
 
-/* Columns before and after the input map: of rows as they are, scaled, sparse, and of objects. */
+/* Checks the numbers of columns before and after the input map, for rows with three scalings and
+ * for objects, which have 0 columns. */
 static void models_say_what_goes_in_and_what_the_kernel_sees(void **state) {
     (void)state;
     double x[40 * 3], distances[16] = {0, 1, 2, 3, 1, 0, 1, 2, 2, 1, 0, 1, 3, 2, 1, 0};
@@ -235,7 +240,8 @@ static void models_say_what_goes_in_and_what_the_kernel_sees(void **state) {
         assert_int_equal(atoi(text), columns);
         MUST(mercer_model_info(model, "/d_mapped", &text));
         assert_int_equal(atoi(text), columns);
-        mercer_summary older = {.struct_size = sizeof older - sizeof(int64_t), .d_mapped = -7}; /* of an older caller */
+        /* The struct of an older caller ends before d_mapped, which must stay as it is. */
+        mercer_summary older = {.struct_size = sizeof older - sizeof(int64_t), .d_mapped = -7};
         MUST(mercer_model_summary(model, &older));
         assert_int_equal(older.d, columns);
         assert_int_equal(older.d_mapped, -7);
@@ -245,7 +251,8 @@ static void models_say_what_goes_in_and_what_the_kernel_sees(void **state) {
     }
 }
 
-/* In the header's own words: NAME = 7, and the summary as its comment. */
+/* Checks that each status has the number and the summary that it has in mercer.h, where the summary
+ * is the comment after NAME = 7. */
 static void statuses_are_listed(void **state) {
     (void)state;
     int64_t count = 0;
@@ -289,7 +296,7 @@ static void numbers_come_back_as_they_were_given(void **state) {
         MUST(mercer_recipe_set_real(recipe, "sigma", value));
         assert_string_equal(get(recipe, "sigma"), texts[i]);
     }
-    MUST(mercer_recipe_set(recipe, "sigma", "  2.50 ")); /* blanks and zeros go */
+    MUST(mercer_recipe_set(recipe, "sigma", "  2.50 ")); /* blanks and trailing zeros are removed */
     assert_string_equal(get(recipe, "sigma"), "2.5");
     MUST(mercer_recipe_set(recipe, "seed", "9007199254740992"));
     assert_string_equal(get(recipe, "seed"), "9007199254740992");
@@ -320,7 +327,7 @@ static void older_callers_get_what_they_know(void **state) {
     double *x = noise(60);
     mercer_data *data = new_data(context, x, 20, 3);
     mercer_model *model;
-    MUST(mercer_model_fit(&model, recipe, data, &old)); /* fields beyond struct_size read as 0 */
+    MUST(mercer_model_fit(&model, recipe, data, &old)); /* fields beyond struct_size are read as 0 */
     mercer_model_destroy(model);
     mercer_data_destroy(data);
     mercer_recipe_destroy(recipe);

@@ -1,4 +1,5 @@
-/* npy files that are read while a fit runs: larger than its budget, with a NaN far down, changed under its hands. */
+/* npy files that a fit reads while it runs: files larger than the budget, with a NaN in row
+ * 1000000, or changed during the fit. */
 #include "temp_folder.h"
 
 #include <math.h>
@@ -59,10 +60,10 @@ static void nan_in_row_a_million(void **state) {
 
 struct changing {
     const char *path;
-    int shrink; /* else NaN is written into the last row */
+    int shrink; /* 0: write a NaN into the last row */
     int done;
 };
-/* Once the first pass over the rows is through. */
+/* Changes the file when the first pass over its rows has ended. */
 static int32_t change(void *user, const mercer_progress *progress) {
     struct changing *file = user;
     if (file->done || strcmp(progress->stage, "read") == 0) return 0;
@@ -77,7 +78,8 @@ static int32_t change(void *user, const mercer_progress *progress) {
     return fclose(open) != 0;
 }
 
-/* Pivots are found in several sweeps over a file, each of which reads it again. */
+/* The reducer rpcholesky finds its pivots in several sweeps, and each sweep reads the file
+ * again. */
 static void files_that_change_during_a_fit(void **state) {
     (void)state;
     enum { N = 40000, COLS = 64 };
@@ -137,9 +139,11 @@ static struct outcome fit_within(mercer_context *context, mercer_data *data, mer
     return out;
 }
 
-/* The factor of m columns is held with much memory and made again with little: equal to rounding. Its triangle is well
- * conditioned, for in so many columns no point is near the span of others (residuals of order 1), so that m u, the error of
- * a Cholesky factor, grows by less than 10^4. Vectors turn by that over the gap, and scores are at most 2. */
+/* With a large budget the factor of m columns is stored, with a small budget it is recomputed, and
+ * the results must agree to rounding. The Cholesky factor of the centres is well conditioned,
+ * because in 128 columns no point is near the span of others (residuals of order 1), so its error
+ * of m u grows by less than 10^4. The eigenvectors turn by this error divided by the eigenvalue
+ * gap, and scores are at most 2. */
 static void larger_than_the_budget(void **state) {
     (void)state;
     const double rounding = CENTRES * 0x1p-53 * 1e4;
@@ -166,7 +170,7 @@ static void larger_than_the_budget(void **state) {
         double gap = large.lambda[0];
         for (int j = 0; j + 1 < KEPT; j++) gap = fmin(gap, large.lambda[j] - large.lambda[j + 1]);
         for (int i = 0; i < SCORES * KEPT; i++)
-            if (i % KEPT + 1 < KEPT) /* what lies below the last is not known */
+            if (i % KEPT + 1 < KEPT) /* the gap below the last eigenvalue is unknown */
                 assert_true(fabs(small.scores[i] - large.scores[i]) <= 2 * rounding * large.lambda[0] / gap);
         mercer_recipe_destroy(recipe);
     }

@@ -1,4 +1,5 @@
-/* Handles: destroyed in any order, models shared by threads, and whose error is whose. */
+/* Handles may be destroyed in any order, threads may share a model, and each thread has an error
+ * message of its own. */
 #include "boundary.h"
 
 #include <pthread.h>
@@ -37,7 +38,8 @@ static struct set new_set(double *x) {
     return set;
 }
 
-/* All orders of four handles: the number of the order, read as a factorial code. */
+/* Destroys four handles in all 24 orders. `order` encodes the permutation in the factorial number
+ * system. */
 static void handles_may_be_destroyed_in_any_order(void **state) {
     (void)state;
     double *x = noise(N * D);
@@ -88,7 +90,7 @@ static void data_may_change_after_a_fit(void **state) {
     MUST(mercer_model_fit(&model, set.recipe, set.data, NULL));
     MUST(mercer_model_transform(model, NULL, set.data, &first, 1, NULL));
     mercer_data_destroy(set.data);
-    memset(copy, 0, N * D * sizeof *x); /* whoever still reads it would give another result */
+    memset(copy, 0, N * D * sizeof *x); /* a model that still read `copy` would give other scores */
     set.data = new_data(set.context, x, N, D);
     MUST(mercer_model_transform(model, NULL, set.data, &second, 1, NULL));
     assert_memory_equal(before, after, sizeof before);
@@ -117,7 +119,7 @@ static void *use_model(void *user) {
                         memcmp(out, worker->expected, N * R * sizeof *out) == 0 &&
                         mercer_model_tensor(worker->model, "lambda", &lambda) == 0 && lambda.rows == R;
     }
-    mercer_model_destroy(worker->model); /* its own reference */
+    mercer_model_destroy(worker->model); /* releases the reference of this thread */
     mercer_data_destroy(data);
     mercer_context_destroy(context);
     free(out);
@@ -140,7 +142,7 @@ static void threads_share_a_model(void **state) {
         MUST(mercer_model_retain(model));
         assert_int_equal(pthread_create(&workers[t].thread, NULL, use_model, &workers[t]), 0);
     }
-    mercer_model_destroy(model); /* while they work; the last of them frees it */
+    mercer_model_destroy(model); /* the threads still use the model, and the last one frees it */
     for (int which = 0; which < 4; which++) destroy_one(&set, which);
     for (int t = 0; t < THREADS; t++) {
         pthread_join(workers[t].thread, NULL);
@@ -164,7 +166,7 @@ static void *blunder(void *user) {
     mercer_context_create(&context);
     for (int round = 0; round < 100; round++) {
         mercer_recipe_create(&recipe, context, b->name);
-        pthread_barrier_wait(b->barrier); /* all have failed */
+        pthread_barrier_wait(b->barrier); /* both threads have failed now */
         snprintf(b->seen, sizeof b->seen, "%s", mercer_last_error());
         if (!strstr(b->seen, b->name)) round = 100;
         pthread_barrier_wait(b->barrier);
@@ -185,7 +187,7 @@ static void errors_belong_to_their_thread(void **state) {
     pthread_join(one.thread, NULL);
     pthread_join(two.thread, NULL);
     pthread_barrier_destroy(&barrier);
-    assert_string_equal(one.first, ""); /* a new thread has failed at nothing */
+    assert_string_equal(one.first, ""); /* a new thread has no error yet */
     assert_non_null(strstr(one.seen, "'first-mistake'"));
     assert_non_null(strstr(two.seen, "'second-mistake'"));
     assert_string_equal(mercer_last_error(), "out is NULL, must not be NULL");
@@ -219,7 +221,7 @@ static void texts_of_entries_live_as_long_as_the_context(void **state) {
     snprintf(name, sizeof name, "%s", before.name);
     for (int i = 0; i < 100; i++) MUST(mercer_context_find(context, "kernels", i % 2 ? "linear" : "rbf", &after));
     assert_string_equal(before.name, name);
-    assert_string_equal(before.summary, ""); /* of a plugin that nobody has loaded */
+    assert_string_equal(before.summary, ""); /* the plugin is not loaded yet */
     assert_true(after.summary[0] != '\0');
     mercer_context_destroy(context);
 }

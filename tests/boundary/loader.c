@@ -1,4 +1,5 @@
-/* Plugins: where they are looked for, what is said of that, and when they are opened. What is refused: refusals.c, modules.c. */
+/* Where the library searches for plugins, what it reports of the search, and when it opens a
+ * plugin. Plugins that must be refused are in refusals.c and modules.c. */
 #include "plugin_files.h"
 
 static int opened_modules(void) {
@@ -35,7 +36,7 @@ static void earlier_folders_come_first(void **state) {
     copy_file(PLUGINS "/kernel-chi2.so", joined(second, "kernel-chi2.so"), 0644);
 
     mercer_context *context = new_context();
-    assert_null(strstr(path_of(context, "linear"), folder)); /* the library's own, beside it */
+    assert_null(strstr(path_of(context, "linear"), folder)); /* the plugin beside the library */
     mercer_context_destroy(context);
 
     context = new_context();
@@ -44,12 +45,13 @@ static void earlier_folders_come_first(void **state) {
     MUST(mercer_context_add_plugins(context, first));
     MUST(mercer_context_add_plugins(context, second));
     MUST(mercer_context_count(context, "kernels", &after));
-    assert_int_equal(before, after); /* copies are one plugin */
+    assert_int_equal(before, after); /* copies of a file count as one plugin */
     assert_string_equal(path_of(context, "linear"), joined(first, "kernel-linear.so"));
     assert_string_equal(path_of(context, "chi2"), joined(second, "kernel-chi2.so"));
     mercer_context_destroy(context);
 
-    /* the variable comes after the context's folders and before the installed ones; what is not absolute is left out */
+    /* The folders of MERCER_PLUGIN_PATH come after those of the context and before the installed
+     * ones. Relative folders are left out. */
     char variable[9000];
     snprintf(variable, sizeof variable, "relative:%s::/nonexistent", second);
     setenv("MERCER_PLUGIN_PATH", variable, 1);
@@ -63,7 +65,7 @@ static void earlier_folders_come_first(void **state) {
     mercer_context_destroy(context);
     unsetenv("MERCER_PLUGIN_PATH");
 
-    /* the user's own folder */
+    /* The user's folder is mercer/plugins in XDG_DATA_HOME. */
     char data[4096];
     snprintf(data, sizeof data, "%s", joined(folder, "data"));
     mkdir(data, 0755), mkdir(joined(data, "mercer"), 0755);
@@ -76,7 +78,7 @@ static void earlier_folders_come_first(void **state) {
     setenv("XDG_DATA_HOME", "/nonexistent", 1);
 }
 
-/* The state that the registry `what` gives for a path; "" = none. */
+/* The summary of the entry with this path in the registry `what`, or "" if there is none. */
 static const char *state_of(mercer_context *context, const char *what, const char *path) {
     int64_t count = 0;
     MUST(mercer_context_count(context, what, &count));
@@ -113,7 +115,7 @@ static void the_trace_says_what_became_of_each_file(void **state) {
                                       {"/nonexistent/mercer/plugins", "No such file or directory"}};
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         mercer_entry entry = {.struct_size = sizeof entry};
-        MUST(mercer_context_entry(context, "folders", (int64_t)i, &entry)); /* in the order of the search */
+        MUST(mercer_context_entry(context, "folders", (int64_t)i, &entry)); /* entries have the order of the search */
         assert_string_equal(entry.name, folders[i][0]);
         assert_string_equal(entry.summary, folders[i][1]);
     }
@@ -122,7 +124,7 @@ static void the_trace_says_what_became_of_each_file(void **state) {
     assert_string_equal(state_of(context, "files", joined(first, "kernel-linear.so")), "found");
     assert_string_equal(state_of(context, "files", joined(second, "kernel-linear.so")), same);
     assert_string_equal(state_of(context, "files", PLUGINS "/../src/mercer/kernel-linear.so"),
-                        ""); /* paths are plain */
+                        ""); /* listed paths contain no '..' */
     assert_string_equal(state_of(context, "files", joined(first, "kernel-text.so")), "refused, it is not an ELF file");
     assert_string_equal(state_of(context, "files", joined(first, "kernel-chi2.so")),
                         "refused, everyone can write to the file");
@@ -136,7 +138,8 @@ static void the_trace_says_what_became_of_each_file(void **state) {
     unsetenv("MERCER_PLUGIN_PATH");
 }
 
-/* A name that is unknown because of a folder or a file that was passed over: the message says so. */
+/* If a name is unknown, the message must name a folder that was not searched or a file that was
+ * ignored, because the plugin may be there. */
 static void a_folder_that_was_not_looked_at_is_named(void **state) {
     (void)state;
     mercer_entry entry = {.struct_size = sizeof entry};
@@ -166,7 +169,8 @@ static void a_folder_that_was_not_looked_at_is_named(void **state) {
     mercer_context_destroy(context);
 }
 
-/* Nobody knows which of two was meant, so neither is taken; copies and links to one folder are no second plugin. */
+/* Two different plugins of one name are both refused, because it is unknown which one was meant.
+ * Copies of a file and links to its folder are not different plugins. */
 static void two_different_plugins_of_a_name_are_refused(void **state) {
     (void)state;
     char *mine = strdup(joined(folder, "rival")), *link = strdup(joined(folder, "rival-link"));
@@ -178,12 +182,12 @@ static void two_different_plugins_of_a_name_are_refused(void **state) {
     mercer_context *context = new_context();
     MUST(mercer_context_add_plugins(context, mine));
     MUST(mercer_context_add_plugins(context, link));
-    MUST(mercer_context_add_plugins(context, BROKEN_PLUGINS)); /* a copy */
+    MUST(mercer_context_add_plugins(context, BROKEN_PLUGINS)); /* holds a copy of the file */
     MUST(mercer_context_find(context, "kernels", "marker", &entry));
     assert_string_equal(entry.path, file);
     mercer_context_destroy(context);
 
-    unlink(file); /* it is open */
+    unlink(file); /* the module is loaded and no longer needs its file */
     char *aged = strdup(joined(mine, "kernel-aged.so")), *old = strdup(joined(folder, "rival-old"));
     mkdir(old, 0755);
     copy_file(joined(BROKEN_PLUGINS, "kernel-aged-2.so"), aged, 0644);
@@ -195,14 +199,15 @@ static void two_different_plugins_of_a_name_are_refused(void **state) {
     snprintf(text, sizeof text, "two different plugins are called kernel 'aged', %s and %s/kernel-aged.so", aged, old);
     FAILS(MERCER_E_PLUGIN, text, mercer_recipe_set(recipe, "kernel", "aged"));
     FAILS(MERCER_E_PLUGIN, "remove or rename one", mercer_context_find(context, "kernels", "aged", &entry));
-    MUST(mercer_recipe_set(recipe, "kernel", "linear")); /* all else goes on */
+    MUST(mercer_recipe_set(recipe, "kernel", "linear")); /* other kernels must still work */
     snprintf(text, sizeof text, "not the same as %s", aged);
     assert_string_equal(state_of(context, "files", joined(old, "kernel-aged.so")), text);
     mercer_recipe_destroy(recipe), mercer_context_destroy(context);
     free(mine), free(link), free(file), free(aged), free(old);
 }
 
-/* A bad plugin in an earlier folder is an error, not passed over in silence for the one that it hides. */
+/* A damaged plugin in an earlier folder must be an error. The library must not silently use a sound
+ * plugin of the same name from a later folder. */
 static void a_shadowing_file_that_is_refused_is_an_error(void **state) {
     (void)state;
     char bad[4096];
@@ -235,9 +240,9 @@ static void odd_names_are_not_listed(void **state) {
     mercer_context_destroy(context);
 }
 
-/* ---- when -------------------------------------------------------------------------------------------------------- */
+/* ---- when plugins are opened ------------------------------------------------------------------------------------- */
 
-/* Run first, in a process that has loaded nothing yet. */
+/* Must run first, in a process that has not loaded any plugin. */
 static void listing_opens_nothing(void **state) {
     (void)state;
     mercer_context *context = new_context();
@@ -262,7 +267,7 @@ static void listing_opens_nothing(void **state) {
     assert_true(entry.summary[0] && entry.reference[0]);
     assert_true(opened_modules() > 0);
     mercer_context_destroy(context);
-    assert_true(opened_modules() > 0); /* never closed */
+    assert_true(opened_modules() > 0); /* plugins are never closed */
 }
 
 static void a_loaded_module_is_the_same_for_all_contexts(void **state) {

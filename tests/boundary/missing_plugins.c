@@ -1,5 +1,5 @@
-/* Models whose kernel's plugin is not here, is refused, or has become another: they can be looked at, written and converted,
- * and say what they want to be used. */
+/* Models whose kernel plugin is not installed, is refused or has changed: they can be inspected and
+ * written, and must name the plugin that they need. */
 #include "model_bytes.h"
 #include "plugin_files.h"
 
@@ -7,7 +7,7 @@ enum { N = 60, D = 3, R = 2 };
 
 static double x[N * D], scores[N * R];
 
-/* The plugin as it was at that age, in a folder of its own below `folder`. */
+/* A folder below `folder` that holds version `age` of the plugin kernel-aged.so. */
 static const char *plugins_of(int age) {
     char name[32], inside[64];
     snprintf(name, sizeof name, "age-%d", age);
@@ -30,7 +30,7 @@ static mercer_view x_view(mercer_context *context, mercer_data **data) {
     return doubles(scores, N, R);
 }
 
-/* Bytes of a model with the kernel; its scores of the data stay in `scores`. */
+/* Fits a model with this kernel, stores its scores in `scores` and returns its bytes. */
 static struct bytes model_with(const char *kernel, const char *height, const mercer_user_kernel *user) {
     double *values = noise(N * D);
     memcpy(x, values, sizeof x);
@@ -60,7 +60,8 @@ static void assert_has(const char *text, const char *part) {
     if (!strstr(text, part)) fail_msg("'%s' does not say '%s'", text, part);
 }
 
-/* Everything that needs the kernel says why it cannot be; the rest works, and the bytes are the same. */
+/* Checks that everything that needs the kernel fails with the reason `why`, that all other calls
+ * succeed, and that the model is written as it was read. */
 static void can_only_be_looked_at(mercer_context *context, mercer_model *model, struct bytes *bytes, const char *why) {
     mercer_summary summary = {.struct_size = sizeof summary};
     MUST(mercer_model_summary(model, &summary));
@@ -73,7 +74,7 @@ static void can_only_be_looked_at(mercer_context *context, mercer_model *model, 
     assert_string_equal(info(model, "/method"), "kpca");
     assert_has(info(model, "/missing"), why);
     assert_has(info(model, ""), "\"missing\"");
-    assert_has(info(model, "/capabilities"), "density"); /* what it would have */
+    assert_has(info(model, "/capabilities"), "density"); /* what the model could do with its kernel */
 
     mercer_data *data;
     mercer_view out = x_view(context, &data);
@@ -87,7 +88,7 @@ static void can_only_be_looked_at(mercer_context *context, mercer_model *model, 
         mercer_recipe_destroy(what);
     }
     FAILS(MERCER_E_PLUGIN, why, mercer_model_transform(model, NULL, data, &out, 1, NULL));
-    out.rows = 1; /* the short way */
+    out.rows = 1; /* one row takes the short path */
     mercer_data *row = new_data(context, x, 1, D);
     FAILS(MERCER_E_PLUGIN, why, mercer_model_transform(model, NULL, row, &out, 1, NULL));
     mercer_data_destroy(row), mercer_data_destroy(data);
@@ -104,7 +105,7 @@ static void can_only_be_looked_at(mercer_context *context, mercer_model *model, 
     free(file);
 }
 
-/* The model of these bytes is whole: it gives the scores that the one gave that was fitted. */
+/* Checks that the model in these bytes can be used and gives the scores of the fitted model. */
 static void can_be_used(mercer_context *context, struct bytes *bytes) {
     mercer_model *model;
     MUST(read_back(&model, context, bytes, 0));
@@ -132,7 +133,7 @@ static void a_plugin_that_is_not_installed(void **state) {
     MUST(mercer_model_load(&loaded, context, joined(folder, "model")));
     can_only_be_looked_at(context, loaded, &bytes, "kernel-aged.so");
 
-    /* who makes a model of arrays means to use it */
+    /* A model from tensors must be usable at once, so a missing kernel is an error here. */
     const char *names[] = {"C", "A", "b", "lambda", "nu", "w"};
     enum { TENSORS = sizeof names / sizeof *names };
     mercer_view views[TENSORS];
@@ -143,8 +144,8 @@ static void a_plugin_that_is_not_installed(void **state) {
     FAILS(MERCER_E_NAME, "unknown kernel 'aged'",
           mercer_model_from_tensors(&made, context, info(model, ""), names, views, TENSORS));
 
-    MUST(
-        mercer_context_add_plugins(context, plugins_of(1))); /* it is installed: what is read from now on can be used */
+    /* Models that are read once the plugin is installed can be used. Those read before cannot. */
+    MUST(mercer_context_add_plugins(context, plugins_of(1)));
     can_be_used(context, &bytes);
     can_only_be_looked_at(context, model, &bytes, "kernel-aged.so");
     MUST(mercer_model_from_tensors(&made, context, info(model, ""), names, views, TENSORS));
@@ -179,7 +180,7 @@ static void a_plugin_that_is_refused(void **state) {
         can_only_be_looked_at(context, model, &bytes, why);
         mercer_model_destroy(model);
         assert_int_equal(chmod(file, 0644), 0);
-        if (!cases[c].contents) can_be_used(context, &bytes); /* mended, in the same context */
+        if (!cases[c].contents) can_be_used(context, &bytes); /* the file is now in order, and is loaded */
         mercer_context_destroy(context);
     }
     free(place), free(file), free(bytes.at);
@@ -212,7 +213,7 @@ static void says_that_the_plugin_changed(mercer_context *context, struct bytes *
         assert_string_equal(info(model, "/changed"), wanted);
         assert_string_equal(logged, wanted);
     }
-    struct bytes again = written(model); /* what is found here is no property of the model */
+    struct bytes again = written(model); /* the plugin found here must not change what is written */
     assert_int_equal(again.count, bytes->count);
     assert_memory_equal(again.at, bytes->at, (size_t)again.count);
     free(again.at);
@@ -226,7 +227,7 @@ static void a_plugin_that_became_another(void **state) {
         [3] = "the kernel 'aged' has no parameter 'kernel.height'", [4] = "kernel.height = 3, must be > 0 and <= 2"};
     for (int age = 1; age <= 4; age++) {
         mercer_context *context = context_with(plugins_of(age));
-        if (!why[age]) { /* a version that still knows the model's parameters: usable, and it is said */
+        if (!why[age]) { /* this version has the model's parameters: the model works, and the change is reported */
             can_be_used(context, &bytes);
             says_that_the_plugin_changed(context, &bytes, age);
         } else {

@@ -1,5 +1,5 @@
-/* The table of misuses, and what it promises: at least 200 entries, all different, at most 50 of them null pointers,
- * and every function of mercer.h that can fail among them. */
+/* The table of misuses must have at least 200 different entries, at most 50 of them for null
+ * pointers, and at least one entry for each function of mercer.h that can fail. */
 #include "misuse.h"
 
 enum { FEWEST = 200, MOST_NULLS = 50, LONGEST_TEXT = 1023 };

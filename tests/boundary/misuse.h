@@ -1,6 +1,6 @@
-/* The table of misuses: each entry is a function of mercer.h, the argument that is wrong and what is wrong with it,
- * which no other entry says again; the code; and two parts of the text, the value seen and what is allowed. Several
- * files fill the one table, a test of misuse.c counts it. */
+/* The table of misuses. An entry has a function of mercer.h, the wrong argument and its fault (no
+ * two entries have all three in common), the error code, and two parts of the message: the value
+ * seen and what is allowed. Several files add entries, and misuse.c checks the table. */
 #ifndef MERCER_TESTS_MISUSE_H
 #define MERCER_TESTS_MISUSE_H
 
@@ -10,14 +10,14 @@
 
 enum { N = 6, D = 2, R = 2 };
 
-/* What is right, for the arguments beside the wrong one. */
+/* Valid values for all arguments but the wrong one. */
 extern struct misuse {
     mercer_context *context;
     mercer_data *data;
     mercer_recipe *recipe, *scores, *density, *projected, *automatic, *compress;
     mercer_model *model;
     double x[N * D], out[N * 8];
-    /* what constructors fill */
+    /* handles that constructors set */
     mercer_context *new_context;
     mercer_data *new_data;
     mercer_recipe *new_recipe;
@@ -31,8 +31,9 @@ struct entry {
     int line;
 };
 
-/* An entry, and the call with the arguments that follow: NEW for a constructor, which has to leave f.new_##what NULL
- * (it is the first argument and not among those given), BAD for all else. */
+/* BAD and NEW add an entry and call the function with the arguments that follow. NEW is for
+ * constructors: it passes &f.new_##what as their first argument, and the call must set this handle
+ * to NULL. */
 #define BAD(function, argument, fault, code, saw, allowed, ...)                                                        \
     add((struct entry){#function, (argument), (fault), (code), (saw), (allowed), __FILE__, __LINE__}, NULL,            \
         function(__VA_ARGS__))
@@ -43,7 +44,8 @@ struct entry {
         add((struct entry){#function, (argument), (fault), (code), (saw), (allowed), __FILE__, __LINE__},              \
             (void **)&f.new_##what, status_);                                                                          \
     } while (0)
-/* Null pointers and handles are faults like others, but the table may not live on them. */
+/* Null pointers and null handles have macros of their own, so that misuse.c can limit their share
+ * of the table. */
 #define NULL_POINTER "null pointer"
 #define NO(function, argument, ...)                                                                                    \
     BAD(function, argument, NULL_POINTER, MERCER_E_ARGUMENT, argument " is NULL", "must not be", __VA_ARGS__)
@@ -51,7 +53,7 @@ struct entry {
     NEW(what, function, argument, NULL_POINTER, MERCER_E_ARGUMENT, argument " is NULL", "must not be", __VA_ARGS__)
 
 void add(struct entry entry, void **out, int32_t status);
-/* At the end of each test: all its entries have been tried, and fail it together. */
+/* Ends a test. The test fails if any entry since the last call was wrong. */
 void finish_entries(void);
 
 /* misuse_nulls.c */

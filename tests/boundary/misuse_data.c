@@ -1,4 +1,4 @@
-/* Data that cannot be: views, chunks, objects, sparse arrays, what is attached, values, matrices. */
+/* Invalid data: views, chunks, objects, sparse arrays, attachments, values and matrices. */
 #include "misuse.h"
 
 #include <math.h>
@@ -144,7 +144,7 @@ void sparse(void **state) {
     finish_entries();
 }
 
-/* Arrays that the rows of f.data, or objects, cannot be read into. */
+/* Arrays that cannot hold the rows of f.data, and objects, which have no rows to read. */
 void arrays_to_read_into(void **state) {
     (void)state;
     const mercer_view narrow = doubles(f.out, N, 1), few = doubles(f.out, N - 1, D), same = doubles(f.x, N, D),
@@ -165,7 +165,7 @@ void arrays_to_read_into(void **state) {
     finish_entries();
 }
 
-/* A fit on f.x with this attached. */
+/* Adds an entry for a fit on f.x with this view attached. */
 #define FIT_WITH(recipe, what, view, fault, code, saw, allowed)                                                        \
     do {                                                                                                               \
         const mercer_view view_ = (view);                                                                              \

@@ -1,4 +1,4 @@
-/* Files: paths that lead nowhere, disks that are full, and files that are not what they say. */
+/* Files: paths that do not exist, full disks, and files with damaged or unsupported contents. */
 #include "misuse.h"
 
 #include <signal.h>
@@ -6,7 +6,7 @@
 
 static char *folder;
 
-/* Where a file of this name lies. */
+/* Writes a file of this name into the folder and returns its path. */
 static const char *written_as(const char *name, const void *bytes, size_t count) {
     const char *path = joined(folder, name);
     write_file(path, bytes, count);
@@ -57,7 +57,8 @@ void paths(void **state) {
     finish_entries();
 }
 
-/* An npy file of version 1 with this dict, and so many bytes after it. */
+/* Writes an npy file of version 1 with this dict and `bytes` zero bytes of data, and returns its
+ * path. */
 static const char *npy(const char *dict, int bytes) {
     char text[256];
     const int length = (int)strlen(dict);

@@ -1,4 +1,5 @@
-/* Models asked for what they cannot give, queries that do not fit them, and tensors that make none. */
+/* Operations and derivations that a model does not support, queries that do not fit a model, and
+ * tensors that do not form one. */
 #include "misuse.h"
 
 void outputs(void **state) {

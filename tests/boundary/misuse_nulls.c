@@ -1,4 +1,4 @@
-/* Null pointers and handles, the first of each function and some that lie deeper. */
+/* Null pointers and null handles, as arguments and inside structs and arrays. */
 #include "misuse.h"
 
 static void contexts(void) {

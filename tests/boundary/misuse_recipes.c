@@ -1,4 +1,5 @@
-/* Names that nobody knows, values out of range for each type of row, kernel expressions, indices, sizes of structs. */
+/* Unknown names, values out of range for each type of row, kernel expressions, indices and sizes of
+ * structs. */
 #include "misuse.h"
 
 #include <math.h>
@@ -90,7 +91,7 @@ void names(void **state) {
     finish_entries();
 }
 
-/* Rows of numbers. */
+/* Adds an entry for a value that mercer_recipe_set must refuse. */
 #define SET(recipe, name, fault, saw, allowed, value)                                                                  \
     BAD(mercer_recipe_set, name, fault, MERCER_E_VALUE, saw, allowed, recipe, name, value)
 

@@ -1,5 +1,5 @@
-/* How calls run: settings that cannot be, budgets that do not hold, calls that are stopped, checkpoints of something
- * else, and callbacks that fail. */
+/* Run settings that are invalid, budgets that are too small, cancelled calls, checkpoints of
+ * another fit, and callbacks that fail. */
 #include "misuse.h"
 
 #include <math.h>
@@ -64,7 +64,7 @@ void runs(void **state) {
     finish_entries();
 }
 
-/* A fit whose solver iterates, and so keeps a checkpoint. */
+/* Checkpoints of a fit whose solver iterates: only such a solver writes checkpoints. */
 void checkpoints(void **state) {
     (void)state;
     enum { ROWS = 300 };
@@ -93,7 +93,7 @@ void checkpoints(void **state) {
     finish_entries();
 }
 
-/* ---- callbacks: what they return is in user */
+/* ---- callbacks, which return the number that `user` points to */
 
 static int32_t returns(const void *user) { return *(const int32_t *)user; }
 static int32_t tile_returns(void *user, const mercer_view *x, const mercer_view *y, const mercer_view *k) {

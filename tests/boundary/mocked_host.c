@@ -1,6 +1,6 @@
-/* The other side of the plugin ABI: shipped plugins under a host whose services fail. Each must give back the status of the
- * service that failed, unchanged, and go on to no other. Only services that a case expects may be called: all others are
- * mocks without a value, which cmocka reports. */
+/* Runs shipped plugins on a host whose services fail. A plugin must return the status of the failed
+ * service unchanged and call no further service. A case queues values only for the services that it
+ * expects; cmocka reports a call of any other mock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 40, STATUS = MERCER_E_CANCELLED }; /* a status that no plugin makes by itself */
+enum { N = 40, STATUS = MERCER_E_CANCELLED }; /* a status that plugins pass on but never produce */
 
-static char text[256];      /* what fail was told */
+static char text[256];      /* the message passed to fail_mock */
 static void *given_out[64]; /* blocks of the mocked alloc, freed after each case */
 static int blocks;
 
@@ -88,7 +88,7 @@ static int32_t progress_mock(mercer_task *task, double fraction) {
 }
 static mercer_block *block_mock(mercer_task *task, const mercer_operator *op, int64_t columns) {
     (void)task, (void)op, (void)columns;
-    static char block; /* never looked into */
+    static char block; /* plugins do not look into a block */
     return mock() == MERCER_OK ? (mercer_block *)&block : NULL;
 }
 static int32_t random_mock(mercer_task *task, mercer_range x, int64_t stream) {
@@ -139,7 +139,7 @@ static const mercer_module *module_of(const char *name) {
     return module;
 }
 
-/* A reduction with m = `m` (all reducers keep m first in their parameters, 0 = automatic). */
+/* Runs a reducer with `m` landmarks, 0 = automatic. In all reducers m is the first parameter. */
 static int32_t reduce(const char *name, int64_t m) {
     const mercer_reducer_ops *ops = module_of(name)->ops;
     char params[256] = {0};
@@ -163,7 +163,7 @@ static void uniform_passes_failures_on(void **state) {
     will_return(weights_mock, MERCER_OK);
     will_return(give_mock, STATUS);
     assert_int_equal(reduce("reducer-uniform", 5), STATUS);
-    assert_int_equal(reduce("reducer-uniform", N + 1), MERCER_E_VALUE); /* before any service is asked */
+    assert_int_equal(reduce("reducer-uniform", N + 1), MERCER_E_VALUE); /* refused before any service is called */
     assert_string_equal(text, "m = 41, must be <= n = 40");
 }
 
@@ -171,7 +171,7 @@ static void pivoting_passes_failures_on(void **state) {
     (void)state;
     static const char *const names[] = {"reducer-greedy", "reducer-rpcholesky"};
     for (int k = 0; k < 2; k++) {
-        will_return(cost_mock, STATUS); /* m > n among others: the host's word */
+        will_return(cost_mock, STATUS); /* the host checks m <= n for these two reducers */
         assert_int_equal(reduce(names[k], 5), STATUS);
         will_return_count(cost_mock, MERCER_OK, 5);
         will_return(pivots_mock, STATUS);
@@ -208,7 +208,7 @@ static void farthest_passes_failures_on(void **state) {
     will_return_always(progress_mock, MERCER_OK);
     will_return(rows_mock, STATUS);
     assert_int_equal(reduce("reducer-farthest", 5), STATUS);
-    will_return(report_mock, STATUS); /* one centre is swept and given */
+    will_return(report_mock, STATUS); /* with m = 1 there is only one sweep */
     assert_int_equal(reduce("reducer-farthest", 1), STATUS);
     will_return_count(report_mock, MERCER_OK, 2);
     will_return(give_mock, STATUS);

@@ -1,4 +1,4 @@
-/* A model as bytes in memory, in pieces of any size. */
+/* Writes a model to bytes in memory, and reads it from them in pieces of any size. */
 #ifndef MERCER_TESTS_MODEL_BYTES_H
 #define MERCER_TESTS_MODEL_BYTES_H
 

@@ -1,4 +1,5 @@
-/* Models as files and as bytes: what comes back is the same to the bit, what stood there before a failure still stands. */
+/* Models as files and as bytes: a model that is read back must be bitwise equal, and a failed save
+ * must leave the old file unchanged. */
 #include "model_bytes.h"
 #include "temp_folder.h"
 
@@ -174,7 +175,7 @@ static void from_tensors_makes_the_same_model(void **state) {
         assert_memory_equal(out[0], out[1], sizeof out[0]);
         struct bytes bytes = written(made);
         mercer_model *read;
-        MUST(read_back(&read, context, &bytes, 0)); /* and it can be stored */
+        MUST(read_back(&read, context, &bytes, 0)); /* the model can also be stored and read */
         free(bytes.at);
         mercer_model_destroy(read), mercer_model_destroy(made), mercer_model_destroy(model);
         mercer_data_destroy(data);
@@ -190,7 +191,8 @@ static int files_in(const char *path) {
     return count;
 }
 
-/* Runs body as a user who owns nothing here; its failed assertions would be lost, so it returns a verdict. */
+/* Runs `body` in a child, as a user who owns no file here. Failed assertions of a child would be
+ * lost, so `body` returns a verdict instead: 0 if all is right. */
 static int as_nobody(int (*body)(void *), void *user) {
     pid_t child = fork();
     if (child == 0) {
@@ -224,21 +226,21 @@ static void a_failed_save_leaves_the_old_file(void **state) {
     size_t size, now;
     unsigned char *before = read_file(path, &size), *after;
 
-    assert_int_equal(chmod(folder, 0755), 0); /* so that others can get there */
+    assert_int_equal(chmod(folder, 0755), 0); /* other users must be able to reach `inside` */
     assert_int_equal(chmod(inside, 0555), 0);
     assert_int_equal(chmod(path, 0666), 0);
     struct saving saving = {other, path};
-    assert_int_equal(as_nobody(save_must_fail, &saving), 0); /* the folder is closed */
+    assert_int_equal(as_nobody(save_must_fail, &saving), 0); /* the folder is read-only */
     assert_int_equal(chmod(inside, 0777), 0);
     assert_int_equal(chmod(path, 0444), 0);
-    assert_int_equal(as_nobody(save_must_fail, &saving), 0); /* the file is closed */
+    assert_int_equal(as_nobody(save_must_fail, &saving), 0); /* the file is read-only */
     assert_int_equal(chmod(inside, 0755), 0);
     assert_int_equal(chmod(path, 0644), 0);
 
     struct rlimit limit, tight;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     signal(SIGXFSZ, SIG_IGN);
-    for (rlim_t most = 0; most < 5000; most += 1000) { /* the disk is full after so many bytes */
+    for (rlim_t most = 0; most < 5000; most += 1000) { /* writes beyond `most` bytes fail, as on a full disk */
         tight = limit;
         tight.rlim_cur = most;
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
@@ -252,7 +254,7 @@ static void a_failed_save_leaves_the_old_file(void **state) {
     free(after);
     assert_int_equal(files_in(inside), 1); /* no temporary file is left */
 
-    MUST(mercer_model_save(other, path)); /* and now it is replaced */
+    MUST(mercer_model_save(other, path)); /* without a fault the file is replaced */
     MUST(mercer_model_load(&loaded, context, path));
     assert_same_model(loaded, other, data);
     assert_int_equal(files_in(inside), 1);

@@ -1,4 +1,5 @@
-/* What is refused of a plugin once it is open, each with its own words; and what its opening may not do to the process. */
+/* Plugins that must be refused after they were opened, each with a message of its own; and changes
+ * that opening a plugin must not make to the process. */
 #include "plugin_files.h"
 
 #include <fenv.h>
@@ -37,9 +38,10 @@ static void broken_modules(void **state) {
         char *path = strdup(joined(folder, file));
         copy_file(joined(BROKEN_PLUGINS, file), path, 0644);
         refused(path, cases[c].why);
-        refused(path, cases[c].why); /* the second time as well */
+        refused(path, cases[c].why); /* the second attempt must give the same answer */
 
-        /* by name, from a folder: the same words, and everything else goes on working */
+        /* By name, from a folder, the message must be the same, and other kernels must still
+         * work. */
         mercer_context *context = new_context();
         mercer_recipe *recipe = new_recipe(context, NULL);
         MUST(mercer_context_add_plugins(context, folder));
@@ -65,7 +67,8 @@ static void a_file_is_named_as_its_module(void **state) {
     }
 }
 
-/* Constructors run on the thread that opens: they may not deadlock with it, nor change how it computes. */
+/* The constructors of a plugin run on the thread that opens it. They must neither cause a deadlock
+ * nor change the rounding mode of this thread. */
 static void opening_leaves_the_thread_as_it_was(void **state) {
     (void)state;
     char *path = strdup(joined(folder, "kernel-marker.so")), *nested = strdup(joined(folder, "kernel-linear.so"));
@@ -81,14 +84,14 @@ static void opening_leaves_the_thread_as_it_was(void **state) {
     trace[count] = '\0';
     if (!strstr(trace, "7 ") || !strstr(trace, "refused while this thread is opening another plugin"))
         fail_msg("a plugin opened from a plugin's constructor: '%s'", trace);
-    MUST(mercer_plugin_check(context, nested)); /* afterwards it is welcome */
+    MUST(mercer_plugin_check(context, nested)); /* accepted once the other plugin is open */
     mercer_context_destroy(context);
     free(trace);
     unlink(path), unlink(nested), unlink(joined(folder, "marker"));
     free(path), free(nested);
 }
 
-/* From inside an operation it is a plugin like any other: no lock is held then. */
+/* A callback may load a plugin, because the library holds no lock while it calls a user kernel. */
 static int32_t tile_that_loads(void *user, const mercer_view *x, const mercer_view *y, const mercer_view *k) {
     mercer_context *context = new_context();
     mercer_entry entry = {.struct_size = sizeof entry};

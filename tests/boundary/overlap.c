@@ -1,5 +1,6 @@
-/* Outputs that share memory with inputs are refused, and only those: views of every packing, laid at random into one small array,
- * against a count of the bytes that both have. */
+/* Checks that outputs are refused if they share memory with inputs, and only then. Views with
+ * random strides lie in one small array, and the test marks their cells to find out whether they
+ * overlap. */
 #include "boundary.h"
 
 enum { CELLS = 96, ROWS_MOST = 6, TRIES = 4000 };
@@ -14,7 +15,7 @@ static int64_t below(int64_t n) {
     return (int64_t)((random_state >> 33) % (uint64_t)n);
 }
 
-/* cols columns of rows rows, by rows or by columns with gaps, somewhere in the array. */
+/* A random place in the array for rows x cols cells, by rows or by columns, with gaps. */
 static struct layout random_layout(int64_t rows, int64_t cols) {
     for (;;) {
         const int by_row = (int)below(2);
@@ -43,7 +44,8 @@ static mercer_view view_in(double *array, const struct layout *layout) {
     return view;
 }
 
-/* OK where they are apart, E_ARGUMENT where not; a call that was refused has written nothing. */
+/* Checks that the call is refused if the views overlap (`expected`) and succeeds otherwise, and
+ * that a refused call has written nothing. */
 static void judge(const char *what, int32_t status, int expected, const double *array, const double *before) {
     if (status != (expected ? MERCER_E_ARGUMENT : MERCER_OK) ||
         (expected && !strstr(mercer_last_error(), "shares memory")))
@@ -60,7 +62,8 @@ static mercer_model *fitted(mercer_context *context, mercer_data *data, const ch
     return model;
 }
 
-/* A model of two components, rows to transform, and what arrays hold before a call. */
+/* A model of two components, its training rows, and the contents of the array before each call
+ * (`fresh`). */
 enum { D = 3, R = 2, TRAINED = 20 };
 struct trained {
     mercer_context *context;
@@ -81,7 +84,8 @@ static void release(struct trained *own) {
     free(own->train), free(own->fresh);
 }
 
-/* More columns than scores are legal and stay as they are: they may be the input. */
+/* The output may have more columns than there are scores. The extra columns are not written, so
+ * they may overlap the input. */
 static void scores(void **state) {
     (void)state;
     struct trained own = trained_model();
@@ -103,7 +107,7 @@ static void scores(void **state) {
     release(&own);
 }
 
-/* Two outputs of one call. */
+/* Two outputs of one call must not overlap either. */
 static void outputs(void **state) {
     (void)state;
     struct trained own = trained_model();
@@ -127,7 +131,7 @@ static void outputs(void **state) {
     release(&own);
 }
 
-/* Queries that are a matrix of distances. */
+/* The queries are rows of a distance matrix. */
 static void matrices(void **state) {
     (void)state;
     enum { N = 4, R = 2 };

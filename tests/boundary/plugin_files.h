@@ -1,4 +1,5 @@
-/* What the tests of the loader share: a folder to put plugins in, and nowhere else to find any but beside the library. */
+/* Helpers of the tests of the loader: a folder for plugins. Apart from it, plugins are found only
+ * beside the library. */
 #ifndef MERCER_TESTS_PLUGIN_FILES_H
 #define MERCER_TESTS_PLUGIN_FILES_H
 
@@ -22,7 +23,7 @@ static inline int end(void **state) {
     return 0;
 }
 
-/* The text of a refusal always begins with the file's path. */
+/* Checks that the plugin is refused with a message that begins with its path and contains `why`. */
 static inline void refused(const char *path, const char *why) {
     mercer_context *context = new_context();
     FAILS(MERCER_E_PLUGIN, why, mercer_plugin_check(context, path));

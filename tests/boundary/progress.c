@@ -1,5 +1,6 @@
-/* Progress and cancel: on which thread, how often, how soon. No assertion stands inside a callback: cmocka leaves a
- * failed test by longjmp, which may not cross the library. */
+/* Progress callbacks and cancellation: the thread and the frequency of the calls, and the time
+ * until a call stops. No callback contains an assertion, because cmocka leaves a failed test by
+ * longjmp, which must not cross the library. */
 #include "boundary.h"
 
 #include <math.h>
@@ -79,11 +80,11 @@ static void progress_stops_a_call(void **state) {
         mercer_model *model = (void *)&watch;
         FAILS(MERCER_E_CANCELLED, "cancelled", mercer_model_fit(&model, recipe, data, &run));
         assert_null(model);
-        assert_int_equal(watch.calls, stop_at); /* and is not asked again */
+        assert_int_equal(watch.calls, stop_at); /* progress is not called again */
     }
     struct watch watch = new_watch(1);
     run.user = &watch;
-    MUST(mercer_context_set_run(context, &run)); /* what is made of the context from here on runs so */
+    MUST(mercer_context_set_run(context, &run)); /* recipes created from now on use this run by default */
     mercer_recipe *other = new_recipe(context, NULL);
     mercer_model *model;
     FAILS(MERCER_E_CANCELLED, "cancelled", mercer_model_fit(&model, other, data, NULL));
@@ -109,7 +110,8 @@ static void *cancel_later(void *user) {
     return NULL;
 }
 
-/* Seconds from the flag to the return of a fit. The machine may be busy with others: the best of three counts. */
+/* Seconds from setting the cancel flag to the return of the fit. The best of three attempts counts,
+ * because the machine may be busy. */
 static double answer_time(mercer_recipe *recipe, mercer_data *data, int64_t memory, double after) {
     double best = INFINITY;
     for (int attempt = 0; attempt < 3 && best > 0.2; attempt++) {
@@ -138,11 +140,11 @@ static void cancel_is_answered_soon(void **state) {
     mercer_context *context = new_context();
     mercer_data *data = new_data(context, x, ROWS, COLS);
     mercer_recipe *recipe = new_recipe(context, "kernel", "laplacian", "kernel.norm", "l1", NULL);
-    assert_true(answer_time(recipe, data, 400 << 20, 0.3) < 0.2); /* streams */
+    assert_true(answer_time(recipe, data, 400 << 20, 0.3) < 0.2); /* the kernel matrix is streamed */
     assert_true(answer_time(recipe, data, 400 << 20, 1.7) < 0.2);
     MUST(mercer_recipe_set(recipe, "reducer", "greedy"));
     MUST(mercer_recipe_set(recipe, "reducer.m", "4000"));
-    assert_true(answer_time(recipe, data, 0, 0.5) < 0.2); /* among the pivots */
+    assert_true(answer_time(recipe, data, 0, 0.5) < 0.2); /* cancelled while pivots are chosen */
 
     int32_t already = 1;
     mercer_run run = on_two_threads();

@@ -1,5 +1,6 @@
-/* mercer_data_read gives back the rows that were given, whatever form they have; and mercer_row_check judges a value as
- * mercer_recipe_set does, in the same words. */
+/* Checks that mercer_data_read returns the rows that were given in any form, and that
+ * mercer_row_check accepts the same values as mercer_recipe_set and refuses others with the same
+ * messages. */
 #include "temp_folder.h"
 
 #include <math.h>
@@ -26,8 +27,8 @@ static int end(void **state) {
     return 0;
 }
 
-/* Reads the data into arrays of both types and orders, with a gap after each line, and compares each entry with x. What
- * lies in the gaps must stay. */
+/* Reads the data into arrays of both types and orders, with a gap after each line, and compares
+ * each entry with x. The gaps must keep their contents. */
 static void check_is_x(mercer_data *data) {
     for (int f32 = 0; f32 < 2; f32++)
         for (int by_columns = 0; by_columns < 2; by_columns++) {
@@ -141,7 +142,7 @@ static void from_npy_files(void **state) {
         size_t size;
         int32_t integers;
         int64_t expected[3];
-        const char *refused; /* part of the text, or NULL */
+        const char *refused; /* part of the message, or NULL if not refused */
     } files[] = {{"<i8", wide, 8, 1, {-3, (int64_t)1 << 53, 0}, NULL},
                  {"<i8", beyond, 8, 1, {0}, "row 1, column 0"},
                  {"|u1", narrow, 1, 1, {0, 255, 7}, NULL},
@@ -164,7 +165,8 @@ static void from_npy_files(void **state) {
     }
 }
 
-/* A missing value is NaN, and no whole number. What labels say is told for each of them. */
+/* A missing value is read as NaN, and refused for integers. If a label is a number or missing, the
+ * facts list the value of each label. */
 static void from_csv(void **state) {
     (void)state;
     static const char text[] = "a,b,kind\n1,2,x\n3,NA,\n5,6,2.5\n7,8,x\n";
@@ -189,7 +191,7 @@ static void from_csv(void **state) {
     mercer_data_destroy(data);
 }
 
-/* The run of the call counts, and where it is NULL, that of the context. */
+/* Checks that the run of the call is used, or that of the context if the call gives NULL. */
 static void runs(void **state) {
     (void)state;
     static float single[RN * RD];
@@ -216,7 +218,8 @@ static void runs(void **state) {
     mercer_context_destroy(own);
 }
 
-/* For all rows of all methods that are no parts and no texts, whose words have meanings of their own. */
+/* Compares mercer_row_check with mercer_recipe_set for all rows of all methods. Parts and texts are
+ * left out, because the recipe alone can judge their values. */
 static void row_checks(void **state) {
     (void)state;
     static const char *const values[] = {"0",
@@ -259,7 +262,8 @@ static void row_checks(void **state) {
                 char text[1024];
                 snprintf(text, sizeof text, "%s", mercer_last_error());
                 const int32_t judged = mercer_row_check(&row, values[v]);
-                /* A recipe says more of a number of components that may have been meant as a share. */
+                /* For a fraction as the number of components, the recipe also suggests
+                 * output.variance. */
                 if (set && !strstr(text, "did you mean output.variance"))
                     assert_string_equal(text, mercer_last_error());
                 assert_int_equal(judged, set);
@@ -272,7 +276,7 @@ static void row_checks(void **state) {
     assert_true(checked > 2000 && refused > 1000 && refused < checked);
 }
 
-/* A row that no recipe has. */
+/* Rows that the caller defines, and that no recipe has. */
 static void own_rows(void **state) {
     (void)state;
     const mercer_row kind = {

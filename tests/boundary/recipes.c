@@ -1,4 +1,5 @@
-/* Recipes: short names, what a change of part resets, which rows there are, many settings at once. */
+/* Recipes: short names of rows, rows that a change of a part resets, rows that exist for a method,
+ * and many settings at once. */
 #include "boundary.h"
 
 #include <stdbool.h>
@@ -21,7 +22,7 @@ static void names_may_be_short(void **state) {
     mercer_recipe *recipe = new_recipe(context, NULL);
     MUST(mercer_recipe_set(recipe, "components", "3"));
     assert_string_equal(get(recipe, "output.components"), "3");
-    MUST(mercer_recipe_set(recipe, "max-passes", "9")); /* '-' and '_' are one */
+    MUST(mercer_recipe_set(recipe, "max-passes", "9")); /* '-' and '_' are equivalent */
     assert_string_equal(get(recipe, "solver.max_passes"), "9");
     assert_string_equal(get(recipe, "solver.max-passes"), "9");
     MUST(mercer_recipe_set(recipe, "reducer", "given"));
@@ -30,11 +31,11 @@ static void names_may_be_short(void **state) {
     assert_non_null(strstr(mercer_last_error(), "'kernel.2.sigma'"));
     assert_non_null(strstr(mercer_last_error(), "ambiguous"));
     FAILS(MERCER_E_NAME, "kernel.1.sigma",
-          mercer_recipe_set(recipe, "kernel.sigma", "1")); /* there are two leaves now */
+          mercer_recipe_set(recipe, "kernel.sigma", "1")); /* two of the kernels have a sigma */
     MUST(mercer_recipe_set(recipe, "kernel.2.sigma", "4"));
     assert_string_equal(get(recipe, "kernel.1.sigma"), "");
     assert_string_equal(get(recipe, "kernel.2.sigma"), "4");
-    MUST(mercer_recipe_set(recipe, "norm", "l1")); /* of the second leaf alone */
+    MUST(mercer_recipe_set(recipe, "norm", "l1")); /* only the second kernel has a norm */
     assert_string_equal(get(recipe, "kernel.2.norm"), "l1");
     mercer_recipe_destroy(recipe);
 }
@@ -57,12 +58,12 @@ static void changing_a_part_resets_its_rows(void **state) {
     assert_string_equal(get(recipe, "reducer.m"), "7");
     MUST(mercer_recipe_set(recipe, "reducer", "greedy"));
     assert_string_not_equal(get(recipe, "reducer.m"), "7");
-    assert_string_equal(get(recipe, "components"), "2"); /* belongs to no part */
+    assert_string_equal(get(recipe, "components"), "2"); /* this row belongs to no part */
     MUST(mercer_recipe_set(recipe, "method", "subsampled"));
     assert_string_equal(get(recipe, "reducer"), "uniform");
     assert_string_equal(get(recipe, "kernel"), "gaussian");
     MUST(mercer_recipe_set(recipe, "reducer", ""));
-    assert_string_equal(get(recipe, "reducer"), "uniform"); /* "": the method's own */
+    assert_string_equal(get(recipe, "reducer"), "uniform"); /* "" restores the default of the method */
     mercer_recipe_destroy(recipe);
 }
 
@@ -77,7 +78,7 @@ static bool has_row(mercer_recipe *recipe, const char *name) {
     return false;
 }
 
-/* Listed, readable and settable are one: where a row has no effect it does not exist. */
+/* A row is listed, readable and settable exactly where it has an effect. */
 static void rows_belong_to_where_they_have_an_effect(void **state) {
     (void)state;
     static const struct {
@@ -124,7 +125,8 @@ static void rows_belong_to_where_they_have_an_effect(void **state) {
     mercer_recipe_destroy(recipe);
 }
 
-/* What a model says of its recipe are the rows that the recipe has, and it loads whatever else its text says. */
+/* A model stores exactly the rows of its recipe, and a model text with other parameters must load
+ * as well. */
 static void models_store_the_rows_of_their_recipe(void **state) {
     (void)state;
     static const char *const methods[] = {"kpca", "nystrom", "auto"};
@@ -162,7 +164,7 @@ static void many_at_once_in_any_order_all_or_none(void **state) {
         mercer_recipe *recipe = new_recipe(context, NULL);
         MUST(mercer_recipe_set_many(recipe, n, v, COUNT));
         for (int i = 0; i < COUNT; i++) assert_string_equal(get(recipe, names[i]), values[i]);
-        for (int bad = 0; bad < COUNT; bad++) { /* each of them wrong once: nothing of the rest is taken */
+        for (int bad = 0; bad < COUNT; bad++) { /* one value is wrong, so no value may be taken */
             const char *changed[COUNT] = {"9", "99", "uniform", "chi2", "9", "kpca"};
             const char *m[COUNT];
             memcpy(m, names, sizeof m);

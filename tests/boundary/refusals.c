@@ -1,12 +1,13 @@
-/* What is refused of a plugin before any of its code runs, each with its own words: by its path, by who may write it, by
- * what the file tells. All files here are the module kernel-marker, which leaves a trace when it is opened. */
+/* Plugins that must be refused before any of their code runs, each with a message of its own:
+ * because of their path, of who may write them, or of their contents. Most files are copies of
+ * kernel-marker.so, which leaves a trace when it is opened. */
 #include "plugin_files.h"
 
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/sysmacros.h>
 
-static char *plugin; /* where the cases put their file */
+static char *plugin; /* where each case puts its file */
 
 static int begin_here(void **state) {
     if (begin(state)) return -1;
@@ -22,11 +23,12 @@ static void refused_unopened(const char *path, const char *why) {
     if (ran()) fail_msg("code of a plugin ran before '%s'", why);
 }
 
-/* ---- paths -------------------------------------------------------------------------------------------------------- */
+/* ---- paths ------------------------------------------------------------------------------------------------------- */
 
 static void names_are_no_paths(void **state) {
     (void)state;
-    /* what does not begin with '/' is a name, which is never searched for as a file */
+    /* A name that does not begin with '/' must not be taken for a file, not even in the current
+     * folder. */
     static const char *const relative[] = {"kernel-linear.so", "./kernel-linear.so", "../plugins/kernel-linear.so", ""};
     mercer_context *context = new_context();
     assert_int_equal(chdir(PLUGINS), 0);
@@ -38,7 +40,7 @@ static void names_are_no_paths(void **state) {
 
 static void make_link(const char *path) { assert_int_equal(symlink("kernel-real.so", path), 0); }
 static void make_folder(const char *path) { assert_int_equal(mkdir(path, 0755), 0); }
-static void make_pipe(const char *path) { assert_int_equal(mkfifo(path, 0644), 0); } /* nobody waits for a writer */
+static void make_pipe(const char *path) { assert_int_equal(mkfifo(path, 0644), 0); } /* opening it must not block */
 static void make_device(const char *path) {
     const bool made = mknod(path, S_IFCHR | 0644, makedev(1, 5)) == 0; /* needs privileges, and a mount with devices */
     const int fd = made ? open(path, O_RDONLY | O_NONBLOCK) : -1;
@@ -80,7 +82,7 @@ static void wrong_paths(void **state) {
     mkdir(joined(folder, "inside"), 0755);
     refused_unopened(joined(folder, "inside/../kernel-marker.so"), "must not contain '..'");
     refused_unopened("/..", "must not contain '..'");
-    mercer_context *context = new_context(); /* the message itself stays one line: FAILS looks */
+    mercer_context *context = new_context(); /* FAILS checks that the message has one line */
     FAILS(MERCER_E_PLUGIN, "control characters", mercer_plugin_check(context, joined(folder, "kernel-a\nb.so")));
     FAILS(MERCER_E_PLUGIN, "control characters", mercer_plugin_check(context, joined(folder, "kernel-a\x7f.so")));
     static const char *const folders[][2] = {
@@ -95,7 +97,7 @@ static void wrong_paths(void **state) {
     assert_false(ran());
 }
 
-/* ---- who could have put it there ---------------------------------------------------------------------------------- */
+/* ---- who may write the file -------------------------------------------------------------------------------------- */
 
 static void files_that_others_may_write(void **state) {
     (void)state;
@@ -112,7 +114,7 @@ static void files_that_others_may_write(void **state) {
     } cases[] = {
         {copy, 0646, "everyone can write to the file"},
         {inside, 0757, "everyone can write to its folder"},
-        {inside, 01757, "everyone can write to its folder"}, /* sticky: but anybody may add a file */
+        {inside, 01757, "everyone can write to its folder"}, /* sticky, but everyone may still add files */
         {above, 0757, "above, a folder above it"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
@@ -120,7 +122,7 @@ static void files_that_others_may_write(void **state) {
         refused_unopened(copy, cases[c].why);
         chmod(cases[c].path, cases[c].path == copy ? 0644 : 0755);
     }
-    if (geteuid() == 0) { /* what belongs to strangers is refused for root, too */
+    if (geteuid() == 0) { /* root must not load files of other users either */
         const struct {
             const char *path;
             uid_t user;
@@ -141,23 +143,23 @@ static void files_that_others_may_write(void **state) {
             chmod(strangers[c].path, strangers[c].path == copy ? 0644 : 0755);
         }
     }
-    /* a link in its folder's path is followed, and what is above its target counts */
+    /* A symbolic link in the path is followed, and the folders above its target are checked. */
     chmod(above, 0757);
     assert_int_equal(symlink("above/inside", joined(folder, "link")), 0);
     refused_unopened(joined(folder, "link/kernel-marker.so"), "above, a folder above it");
-    chmod(above, 01757); /* in a sticky folder nobody can replace what is not theirs */
-    assert_int_equal(link(copy, joined(folder, "hard")), 0); /* nor could they have made this link */
+    chmod(above, 01757); /* in a sticky folder users cannot replace files of others */
+    assert_int_equal(link(copy, joined(folder, "hard")), 0); /* a second hard link is no reason to refuse the file */
     mercer_context *context = new_context();
     MUST(mercer_plugin_check(context, joined(folder, "link/kernel-marker.so")));
     mercer_context_destroy(context);
-    assert_true(ran()); /* so the trace works: nothing refused above was opened */
+    assert_true(ran()); /* the trace works, so no file refused above was opened */
     unlink(joined(folder, "marker"));
     free(copy);
 }
 
-/* ---- what the file tells ------------------------------------------------------------------------------------------ */
+/* ---- contents of the file ---------------------------------------------------------------------------------------- */
 
-static unsigned char *bytes; /* of the file, to be changed */
+static unsigned char *bytes; /* contents of the file, which each case damages */
 static size_t count;
 static Elf64_Ehdr *header(void) { return (Elf64_Ehdr *)bytes; }
 static Elf64_Phdr *segment(uint32_t type) {
@@ -271,12 +273,14 @@ static void damaged_modules(void **state) {
     }
 }
 
-/* The dynamic linker maps what the headers promise, and a page beyond the file's end is a signal. */
+/* The dynamic linker maps the file as its headers declare, and access beyond the end of a truncated
+ * file would raise a signal. So truncated files must be refused before they are opened. */
 static void truncated_modules(void **state) {
     (void)state;
     bytes = read_file(BROKEN_PLUGINS "/kernel-marker.so", &count);
     for (size_t part = 0; part < 128; part++) {
-        const size_t kept = part < 64 ? count * part / 64 : 16 * (part - 64); /* the header, and everywhere */
+        /* 64 cuts all over the file, and 64 in its first 1024 bytes. */
+        const size_t kept = part < 64 ? count * part / 64 : 16 * (part - 64);
         write_file(plugin, bytes, kept);
         chmod(plugin, 0644);
         refused_unopened(plugin, kept < sizeof(Elf64_Ehdr) ? "not an ELF file" : "shorter than its");
@@ -293,7 +297,7 @@ static void truncated_modules(void **state) {
 
 static void modules_that_are_no_plugins(void **state) {
     (void)state;
-    copy_file(STRANGER, plugin, 0644); /* a sound library */
+    copy_file(STRANGER, plugin, 0644); /* a valid library, but no plugin */
     refused_unopened(plugin, "does not export 'mercer_plugin'");
     unlink(plugin);
     char *undefined_symbol = joined(folder, "kernel-undefined.so");

@@ -1,12 +1,13 @@
-/* What loading the library does to a process: it starts no thread and opens no plugin. OpenBLAS on pthreads starts its own
- * threads when it is loaded, unless it is told to have one: so this program runs itself again with the variables set. */
+/* Loading the library must start no thread and open no plugin. OpenBLAS on pthreads starts threads
+ * when it is loaded, unless a variable limits it to one, so this program sets the variables and
+ * executes itself again. */
 #include "boundary.h"
 
 #include <dirent.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)
-enum { THREADS = 2 }; /* one is the sanitizer's */
+enum { THREADS = 2 }; /* one thread belongs to the sanitizer */
 #else
 enum { THREADS = 1 };
 #endif

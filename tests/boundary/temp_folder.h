@@ -1,4 +1,4 @@
-/* A folder of mode 0700 that is gone afterwards, and files in it. */
+/* A temporary folder of mode 0700, and files in it. */
 #ifndef MERCER_TESTS_TEMP_FOLDER_H
 #define MERCER_TESTS_TEMP_FOLDER_H
 
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static inline char *joined(const char *folder, const char *name) {
-    static char rooms[8][4096]; /* each good for the next seven calls */
+    static char rooms[8][4096]; /* a result is valid for the next seven calls */
     static int next;
     char *room = rooms[next++ % 8];
     snprintf(room, sizeof rooms[0], "%.2000s/%.2000s", folder, name);
@@ -24,7 +24,7 @@ static inline char *new_folder(void) {
     return path;
 }
 
-/* With the folders in it. */
+/* Removes the folder with everything in it, and frees `path`. */
 static inline void remove_folder(char *path) {
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && (entry = readdir(folder));) {

@@ -1,5 +1,6 @@
-/* Kernels of the caller: on which thread they run, what their failures become, when they are released. No assertion
- * stands inside a callback: cmocka leaves a failed test by longjmp, which may not cross the library. */
+/* Kernels of the caller: the thread on which they run, how their failures are reported, and when
+ * they are released. No callback contains an assertion, because cmocka leaves a failed test by
+ * longjmp, which must not cross the library. */
 #include "boundary.h"
 
 #include <pthread.h>
@@ -68,7 +69,7 @@ static int end_kernels(void **state) {
     return 0;
 }
 
-/* Before what the recipe's kernel points at goes out of scope. */
+/* Replaces the kernel of k.recipe before the local variable that it points to goes out of scope. */
 static void leave_kernel(void) {
     mercer_user_kernel none = {.struct_size = sizeof none, .tile = linear_tile};
     MUST(mercer_recipe_set_kernel(k.recipe, &none));
@@ -98,7 +99,7 @@ static void user_kernels_run_on_the_calling_thread(void **state) {
 }
 
 static int32_t slow_tile(void *user, const mercer_view *x, const mercer_view *y, const mercer_view *out) {
-    struct timespec pause = {0, 2000000}; /* so that others get their share, however busy the machine is */
+    struct timespec pause = {0, 2000000}; /* so that the other thread computes tiles even on a busy machine */
     nanosleep(&pause, NULL);
     return linear_tile(user, x, y, out);
 }
@@ -156,7 +157,7 @@ static void a_kernel_is_released_with_its_last_owner(void **state) {
     MUST(mercer_recipe_set_kernel(recipe, &given));
     MUST(mercer_model_fit(&model, recipe, k.data, NULL));
     MUST(mercer_recipe_set_kernel(recipe, &replacement));
-    assert_int_equal(kernel.released, 0); /* the model has it */
+    assert_int_equal(kernel.released, 0); /* the model still owns the kernel */
     MUST(mercer_model_bind(&bound, model, &replacement));
     MUST(mercer_model_retain(model));
     mercer_model_destroy(model);
@@ -164,7 +165,7 @@ static void a_kernel_is_released_with_its_last_owner(void **state) {
     mercer_model_destroy(model);
     assert_int_equal(kernel.released, 1);
     mercer_recipe_destroy(recipe);
-    assert_int_equal(other.released, 1); /* given twice, released twice */
+    assert_int_equal(other.released, 1); /* `other` was given twice, so it is released twice */
     mercer_model_destroy(bound);
     assert_int_equal(other.released, 2);
     assert_int_equal(kernel.released, 1);

@@ -1,4 +1,5 @@
-/* What modules that must be refused have in common: they are sound but for what their own file says. */
+/* The common part of the modules that must be refused. They are sound except for the fault that
+ * each file names. */
 #ifndef MERCER_TESTS_BROKEN_H
 #define MERCER_TESTS_BROKEN_H
 
@@ -20,7 +21,8 @@ static inline void facts(const mercer_host *host, const void *params, int64_t d,
     out->flags = MERCER_PSD;
 }
 
-/* A kernel with one row, and a struct of params_size bytes for it. */
+/* Macros for the operations, for one parameter row, and for a module with `count` rows in a struct
+ * of `size` bytes. */
 #define SOUND_OPS static const mercer_kernel_ops ops = {.struct_size = sizeof ops, .form = MERCER_DOT, .facts = facts};
 #define ROW(row_name, row_type, ...)                                                                                   \
     {                                                                                                                  \

@@ -1,4 +1,5 @@
-/* What plugins that a check has to survive have in common: a linear kernel whose map does something else as well. */
+/* The common part of the plugins that mercer_plugin_check must survive: a linear kernel whose map
+ * also runs `statement`. */
 #ifndef MERCER_TESTS_HOSTILE_H
 #define MERCER_TESTS_HOSTILE_H
 

@@ -1,4 +1,4 @@
-/* kernel-aborts.c - aborts. */
+/* kernel-aborts.c - its map calls abort(). */
 #include <stdlib.h>
 
 #include "hostile.h"

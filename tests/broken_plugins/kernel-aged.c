@@ -1,5 +1,5 @@
-/* kernel-aged.c - k(x, y) = height x.y, sound, in the versions that AGE names: 2 has one more parameter than 1, 3 has lost
- * `height`, 4 has a narrower range of it. */
+/* kernel-aged.c - k(x, y) = height x.y, a sound kernel in four versions, of which AGE selects one:
+ * 2 has one parameter more than 1, 3 has no `height`, and 4 has a narrower range of `height`. */
 #include "broken.h"
 
 typedef struct aged_params {

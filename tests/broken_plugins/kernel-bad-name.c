@@ -1,4 +1,5 @@
-/* kernel-bad-name.c - must be refused: what it is called is no name. */
+/* kernel-bad-name.c - must be refused: its name contains capitals and '_', which are not
+ * allowed. */
 #include "broken.h"
 
 SOUND_OPS

@@ -1,4 +1,5 @@
-/* kernel-careless.c - exp(-r^2), or what its parameter says, always with the claim to be positive semi-definite. */
+/* kernel-careless.c - exp(-r^2), or the fault that its parameter selects. It always declares that
+ * it is positive semi-definite. */
 #include <math.h>
 #include <mercer/plugin.h>
 

@@ -1,4 +1,4 @@
-/* kernel-closes.c - closes descriptors that it never opened. */
+/* kernel-closes.c - its map closes file descriptors that it did not open. */
 #include <unistd.h>
 
 #include "hostile.h"

@@ -1,4 +1,4 @@
-/* kernel-crashes.c - writes to address 0. */
+/* kernel-crashes.c - its map writes to address 0. */
 #include "hostile.h"
 
 static int *volatile nowhere;

@@ -1,4 +1,4 @@
-/* kernel-exits.c - ends the process as if all were well. */
+/* kernel-exits.c - its map ends the process with status 0. */
 #include <unistd.h>
 
 #include "hostile.h"

@@ -1,4 +1,4 @@
-/* kernel-floods.c - writes five megabytes to standard output, once. */
+/* kernel-floods.c - its map writes five megabytes to standard output, once. */
 #include <stdio.h>
 
 #include "hostile.h"

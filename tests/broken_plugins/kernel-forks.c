@@ -1,4 +1,4 @@
-/* kernel-forks.c - leaves a process behind, out of its group. */
+/* kernel-forks.c - its map forks a process that leaves its process group and never ends. */
 #include <unistd.h>
 
 #include "hostile.h"

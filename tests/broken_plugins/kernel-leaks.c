@@ -1,4 +1,4 @@
-/* kernel-leaks.c - takes a gigabyte a call and keeps it. */
+/* kernel-leaks.c - its map allocates a gigabyte in each call and never frees it. */
 #include <stdlib.h>
 #include <string.h>
 

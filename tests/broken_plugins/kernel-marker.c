@@ -1,6 +1,7 @@
-/* kernel-marker.c - a sound kernel which leaves a trace when any of its code runs: the file that MERCER_MARKER names. It
- * leaves the floating-point mode changed, as a module built with -ffast-math does, and opens the plugin that
- * MERCER_NESTED names while it is being opened itself; what the library says to that is in the trace. */
+/* kernel-marker.c - a sound kernel that writes the file named by MERCER_MARKER when it is opened.
+ * While it is being opened, it opens the plugin named by MERCER_NESTED, and writes the answer of
+ * the library into that file. It also leaves the rounding mode changed, as a module built with
+ * -ffast-math leaves the floating-point mode. */
 #include "broken.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* kernel-missing-op.c - must be refused: a kernel without facts, which every kernel has to have. */
+/* kernel-missing-op.c - must be refused: it has no operation `facts`, which every kernel needs. */
 #include <mercer/plugin.h>
 
 static const mercer_kernel_ops ops = {.struct_size = sizeof(mercer_kernel_ops), .form = MERCER_DOT};

@@ -1,4 +1,4 @@
-/* kernel-oops.cpp - throws an exception with a text out of an operation. */
+/* kernel-oops.cpp - its map throws an exception with a text. */
 #include <stdexcept>
 
 #include "hostile.h"

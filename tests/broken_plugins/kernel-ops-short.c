@@ -1,4 +1,5 @@
-/* kernel-ops-short.c - must be refused: its operations end before those that every kernel has. */
+/* kernel-ops-short.c - must be refused: its struct of operations ends before those that every
+ * kernel has. */
 #include "broken.h"
 
 static const mercer_kernel_ops ops = {.struct_size = 16, .form = MERCER_DOT, .facts = facts};

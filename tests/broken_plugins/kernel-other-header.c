@@ -1,4 +1,5 @@
-/* kernel-other-header.c - must be refused: built with the header of another version, which while the ABI is 0 may have meant other things. */
+/* kernel-other-header.c - must be refused: it was built with the header of another version, whose
+ * structs may differ as long as the ABI is 0. */
 #include "broken.h"
 
 SOUND_OPS

@@ -1,4 +1,5 @@
-/* kernel-rbf.c - must be refused: the name is an alias of another kernel, which would hide it. */
+/* kernel-rbf.c - must be refused: its name is an alias of the kernel 'gaussian', so it could not be
+ * selected. */
 #include "broken.h"
 
 SOUND_OPS

@@ -1,4 +1,4 @@
-/* kernel-rounds.c - leaves the rounding mode changed. */
+/* kernel-rounds.c - its map leaves the rounding mode changed. */
 #include <fenv.h>
 
 #include "hostile.h"

@@ -1,4 +1,4 @@
-/* kernel-row-name.c - must be refused: a row has no name. */
+/* kernel-row-name.c - must be refused: a row has an invalid name. */
 #include "broken.h"
 
 static const mercer_param rows[] = {ROW("No Name", MERCER_REAL, .offset = 0)};

@@ -1,4 +1,4 @@
-/* kernel-row-range.c - must be refused: a range without a value. */
+/* kernel-row-range.c - must be refused: the range of a row is empty. */
 #include "broken.h"
 
 static const mercer_param rows[] = {

@@ -1,4 +1,4 @@
-/* kernel-sleeps.c - never returns, and does nothing. */
+/* kernel-sleeps.c - its map sleeps and never returns. */
 #include <unistd.h>
 
 #include "hostile.h"

@@ -1,4 +1,4 @@
-/* kernel-spins.c - never returns, and is busy. */
+/* kernel-spins.c - its map runs in an endless loop. */
 #include "hostile.h"
 
 static volatile int busy = 1;

@@ -1,4 +1,4 @@
-/* kernel-stops.c - stops the process. */
+/* kernel-stops.c - its map stops the process with SIGSTOP. */
 #include <signal.h>
 
 #include "hostile.h"

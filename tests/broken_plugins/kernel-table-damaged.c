@@ -1,4 +1,4 @@
-/* kernel-table-damaged.c - must be refused: its number of rows cannot be. */
+/* kernel-table-damaged.c - must be refused: its number of rows is negative. */
 #include "broken.h"
 
 SOUND_OPS

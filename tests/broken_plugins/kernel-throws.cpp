@@ -1,4 +1,4 @@
-/* kernel-throws.cpp - throws out of an operation. */
+/* kernel-throws.cpp - its map throws an exception without a text. */
 #include "hostile.h"
 
 HOSTILE("throws", throw 1)

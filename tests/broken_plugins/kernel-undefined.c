@@ -1,4 +1,4 @@
-/* kernel-undefined.c - must be refused: it calls a function that nobody has. */
+/* kernel-undefined.c - must be refused: it calls a function that no library defines. */
 #include "broken.h"
 
 #include <stdio.h>

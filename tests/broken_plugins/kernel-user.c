@@ -1,4 +1,5 @@
-/* kernel-user.c - must be refused: the name is the one of the callers' own functions. */
+/* kernel-user.c - must be refused: its name is reserved for kernels that are functions of the
+ * caller. */
 #include "broken.h"
 
 SOUND_OPS

@@ -1,4 +1,5 @@
-/* kernel-wrong-abi.c - must be refused: made for an ABI that this library does not speak. */
+/* kernel-wrong-abi.c - must be refused: it was built for an ABI that this library does not
+ * support. */
 #include <mercer/plugin.h>
 
 static void facts(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out) {

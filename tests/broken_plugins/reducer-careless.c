@@ -1,4 +1,4 @@
-/* reducer-careless.c - the first 10 rows, or what its parameter says. */
+/* reducer-careless.c - gives the first 10 rows, or makes the mistake that its parameter selects. */
 #include <mercer/plugin.h>
 
 typedef struct careless {
@@ -25,10 +25,11 @@ static int32_t reduce(const mercer_host *host, mercer_task *task, const void *pa
     int32_t status = MERCER_OK;
     for (int64_t i = 0; i < (fault == MORE ? 30 : 10) && !status; i++) {
         const int64_t row = fault == TWICE && i == 9 ? 4 : i;
-        const double rows_of_centre = (double)((shape->n - i + 9) / 10); /* those assigned to it below */
+        const double rows_of_centre = (double)((shape->n - i + 9) / 10); /* rows assigned to centre i below */
         status = host->give(task, 1, &row, NULL, fault >= RADIUS ? &rows_of_centre : NULL);
     }
-    /* No row is farther from its centre: false, unless the radius is wide. */
+    /* Reports that no row is farther from its centre than 1e-3, which is false, or than 1e3 if the
+     * fault is `wide`, which is true. */
     if (fault >= RADIUS && !status)
         status = host->report(task, fault == EPSILON ? "epsilon" : "radius", fault == WIDE ? 1e3 : 1e-3);
     for (int64_t i = 0; want->assignment && i < shape->n; i++)

@@ -1,4 +1,4 @@
-/* reducer-no-forecast.c - must be refused: a reducer without a forecast. */
+/* reducer-no-forecast.c - must be refused: it has no operation `forecast`. */
 #include "broken.h"
 
 static const mercer_reducer_ops ops = {.struct_size = sizeof ops};

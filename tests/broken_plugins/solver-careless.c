@@ -1,4 +1,5 @@
-/* solver-careless.c - the whole matrix by eigh, and then what its parameter says. */
+/* solver-careless.c - decomposes the whole matrix with eigh, and makes the mistake that its
+ * parameter selects. */
 #include <mercer/plugin.h>
 
 typedef struct careless {
@@ -33,8 +34,9 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     out->most_negative = out->values[r - 1];
     out->passes = 1;
     out->converged = fault != HONEST;
-    /* Ten times the tolerance is accepted of a solver that says it converged: eager exceeds that, nearly does not, and
-     * honest does not say so. */
+    /* A solver that reports convergence may have residuals of up to ten times the tolerance.
+     * `eager` exceeds this limit, `nearly` does not, and `honest` reports that it did not
+     * converge. */
     if (fault >= EAGER) out->residuals[0] = (fault == EAGER ? 20 : 5) * request->tol * out->values[0];
     for (int64_t i = 0; i < n * r && fault == LENGTH; i++) vectors[i] *= 2;
     for (int64_t j = 0; j < r / 2 && fault == ORDER; j++) {

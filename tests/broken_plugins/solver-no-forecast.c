@@ -1,4 +1,4 @@
-/* solver-no-forecast.c - must be refused: a solver without a forecast. */
+/* solver-no-forecast.c - must be refused: it has no operation `forecast`. */
 #include "broken.h"
 
 static const mercer_solver_ops ops = {.struct_size = sizeof ops};

@@ -1,7 +1,8 @@
 /* conformance.c - runs the library's own suite on one plugin: conformance NAME [-d FOLDER] [-e TEXT]
  *
- * NAME is "kernel-gaussian" or an absolute path, FOLDER an absolute folder to look for plugins in. With -e the plugin
- * has to fail, with TEXT in the message. The exit status is 0 where what is expected happens. */
+ * NAME is a name such as "kernel-gaussian" or an absolute path, and FOLDER an absolute folder that
+ * is searched for plugins. With -e the plugin must fail, and the message must contain TEXT. The
+ * exit status is 0 if the plugin conforms, or with -e if it fails as expected. */
 #include <mercer/mercer.h>
 #include <stdio.h>
 #include <string.h>

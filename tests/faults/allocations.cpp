@@ -20,7 +20,7 @@ void __libc_free(void *);
 
 namespace {
 
-// Code of libraries, by name.
+// The address ranges of the code of some libraries.
 struct Code {
     uintptr_t from[32], to[32];
     int count;
@@ -31,8 +31,8 @@ struct Code {
         return false;
     }
 };
-Code theirs;    // of libraries that end the process where memory fails
-Code c_library; // which allocates for whoever calls it
+Code theirs;    // libraries that end the process if an allocation fails
+Code c_library; // libc, which also allocates on behalf of its callers
 
 int note_code(dl_phdr_info *info, size_t, void *) {
     constexpr const char *names[] = {"libopenblas", "libblas",     "liblapack", "libgomp", "libomp",
@@ -70,7 +70,7 @@ int met_depth;
 uint64_t *places;
 int64_t places_room = 0;
 
-// The callers nearest to it, the definitions in this file left out.
+// A hash of the nearest callers, without the functions of this file.
 uint64_t place_here() {
     constexpr int near = 12;
     void *stack[near];
@@ -80,7 +80,7 @@ uint64_t place_here() {
     return out;
 }
 
-// Who holds what, while it is asked for.
+// The allocated blocks with the stacks that allocated them, recorded while tracing is on.
 struct Held {
     void *block, *stack[16];
     int depth;
@@ -129,7 +129,7 @@ extern "C" {
 
 void faults_begin(void) {
     void *stack[2];
-    backtrace(stack, 2); // which allocates the first time
+    backtrace(stack, 2); // backtrace allocates when it is first called
     dl_iterate_phdr(note_code, nullptr);
 }
 

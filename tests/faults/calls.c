@@ -1,4 +1,5 @@
-/* The system calls that can fail. Compiled as the library is: where its open means open64, so does this one. */
+/* Replacements of the system calls that can fail. They are compiled with the flags of the library,
+ * so that open is open64 here if it is in the library. */
 #include "faults.h"
 
 #include <dirent.h>
@@ -49,13 +50,13 @@ int open(const char *path, int flags, ...) {
     int struck;
     va_list list;
     va_start(list, flags);
-    const unsigned mode = va_arg(list, unsigned); /* whatever it is where none was given */
+    const unsigned mode = va_arg(list, unsigned); /* undefined but unused if the caller passed none */
     va_end(list);
     if (STRUCK(open) > 0) return errno = struck, -1;
     return REAL(open)(path, flags, mode);
 }
 
-/* The number is free even where close fails. */
+/* Closes the descriptor in any case, because Linux frees it even if close fails. */
 int close(int fd) {
     static int (*real)(int);
     int struck;

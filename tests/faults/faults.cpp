@@ -1,9 +1,11 @@
-// faults SCENARIO: plays it again and again. Wherever memory is allocated, told apart by the callers, the first and the second
-// allocation fail, and the first with all that follow until the library's function returns; every system call fails with each
-// error, or gives a short count. After each: the right answer, the same result, no block and no descriptor lost. A process that
-// does not survive its fault is one more defect; the next one goes on behind it.
-// faults SCENARIO first: each system call fails in a process that has done nothing yet, where modules are opened and threads
-// are proved for the first time.
+// faults SCENARIO: plays the scenario again and again, with one fault each time. Allocations are
+// grouped into places by their callers. At each place the first and the second allocation fail, and
+// also the first together with all that follow until the library's function returns. Every system
+// call fails with each error, or transfers fewer bytes than requested. Each time the call must give
+// the right answer, the result must be the same, and no block or descriptor may be lost. A process
+// that ends at its fault is a defect as well; the next process continues after this fault.
+// faults SCENARIO first: each system call fails in a process that has made no call yet, when
+// modules are opened and threads are tested for the first time.
 #include "scene.h"
 
 #include <algorithm>
@@ -32,19 +34,19 @@ constexpr Phase phases[] = {
 };
 constexpr int64_t most_defects = 20;
 
-// What parent and child both see.
+// Memory that parent and child share.
 struct Shared {
     size_t phase;
     int64_t nth;
     int64_t struck[std::size(phases)], refused[std::size(phases)], allocations, places, defects;
     bool done;
-    int64_t opened, started; // in vain: modules, threads
+    int64_t opened, started; // failed attempts to open a module, and to start a thread
     char calls[400];
 };
 
 struct Played {
     int64_t allocations = 0, calls = 0, lost = 0;
-    int descriptor = 0; // the lowest that is free
+    int descriptor = 0; // the lowest free number
     uint64_t digest = 0;
     int32_t answered = MERCER_OK;
     std::string defect;
@@ -86,7 +88,8 @@ class Child {
         : scenario_(scenario), folder_(std::move(folder)), shared_(shared) {}
 
     void run() {
-        for (int k = 0; k < 3; ++k) usual_ = play(scenario_, folder_, {}); // tables that are made once are made now
+        // The first plays create the tables that live as long as the process.
+        for (int k = 0; k < 3; ++k) usual_ = play(scenario_, folder_, {});
         if (!usual_.defect.empty()) return tell("without a fault", usual_);
         if (usual_.lost != 0) return tell("without a fault, blocks are lost", usual_);
         note_places();
@@ -99,7 +102,8 @@ class Child {
         shared_.done = true;
     }
 
-    // In a new process for each call: it fails, and what comes after it is as ever.
+    // Runs in a new process for each system call: the scenario is played with this call failing and
+    // then without a fault, and both plays must give the same result.
     void run_first() {
         ++shared_.nth;
         const Played played = play(scenario_, folder_, {CALL, 0, shared_.nth, EIO, 0});
@@ -127,13 +131,13 @@ class Child {
         shared_.allocations = usual_.allocations;
         shared_.places = static_cast<int64_t>(before.size());
     }
-    // One more allocation of a place where enough have failed.
+    // True for an allocation at a place where enough allocations have failed already.
     bool is_known() const {
         const Phase &phase = phases[shared_.phase];
         const auto at = static_cast<size_t>(shared_.nth - 1);
         return phase.kind == ALLOCATION && at < times_.size() && times_[at] > (phase.lasting ? 1 : 2);
     }
-    // false: there is no such allocation or call.
+    // Returns false if there is no allocation or call of this number.
     bool strike() {
         const Phase &phase = phases[shared_.phase];
         const fault armed = {phase.kind, phase.lasting, shared_.nth, phase.error, 0};
@@ -142,7 +146,9 @@ class Child {
         ++shared_.struck[shared_.phase];
         shared_.refused[shared_.phase] += played.answered != MERCER_OK;
         if (phase.error == EIO) ++by_call_[faults_name()];
-        if (played.lost != 0 || played.descriptor != usual_.descriptor) played = again(armed); // not what is made once
+        // Blocks that live as long as the process may seem lost the first time, so the fault is
+        // played again.
+        if (played.lost != 0 || played.descriptor != usual_.descriptor) played = again(armed);
         if (!played.defect.empty())
             tell("", played);
         else if (played.digest != usual_.digest && !faults_hid_a_folder())
@@ -177,7 +183,7 @@ class Child {
     const std::string folder_;
     Shared &shared_;
     Played usual_;
-    std::vector<int64_t> times_; // the how manieth of its place each allocation is
+    std::vector<int64_t> times_; // the number of each allocation among those at its place
     std::map<std::string, int64_t> by_call_;
 };
 
@@ -195,7 +201,7 @@ Shared &shared_from(int file) {
     return *static_cast<Shared *>(memory);
 }
 
-// In a process of its own, which is no fork of ours: the library opens no parallel region in one.
+// Runs the child by fork and exec: without exec the library would open no parallel region in it.
 int in_child(const Scenario &scenario, int file, const std::string &folder, const char *first) {
     const pid_t child = fork();
     if (child == 0) {
@@ -207,7 +213,7 @@ int in_child(const Scenario &scenario, int file, const std::string &folder, cons
     return status;
 }
 
-// Says where, before the process ends of it.
+// Prints the stack before the signal ends the process.
 void last_words(int number) {
     void *stack[DEPTH];
     backtrace_symbols_fd(stack, backtrace(stack, DEPTH), STDERR_FILENO);
@@ -215,7 +221,7 @@ void last_words(int number) {
     raise(number);
 }
 
-// A folder in memory, where fsync costs nothing; "": there is none.
+// Creates a folder, in memory if possible, where fsync is fast. Returns "" if it cannot.
 std::string new_folder() {
     std::string folder = "/dev/shm/mercer-faults-XXXXXX";
     return mkdtemp(folder.data()) || mkdtemp((folder = "/tmp/mercer-faults-XXXXXX").data()) ? folder : "";
@@ -261,7 +267,8 @@ bool run(const Scenario &scenario, bool first) {
 
 } // namespace
 
-// faults SCENARIO [first]; in the child with a file that both share, and a folder, before "first".
+// The parent is called as faults SCENARIO [first], the child as faults SCENARIO FILE FOLDER
+// [first], where FILE is the descriptor of the shared memory.
 int main(int argc, char **argv) {
     faults_begin();
     for (const Scenario &scenario : scenarios) {

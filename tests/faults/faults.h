@@ -1,6 +1,7 @@
-/* A process in which a chosen allocation or system call of the library fails. The definitions of malloc, operator new, open and
- * so on in this executable come before those of the C and C++ libraries for everything in the process, so that nothing of
- * the library needs to know. What BLAS, OpenMP and the dynamic linker ask for is theirs: they end the process where it fails. */
+/* Makes a chosen allocation or system call of the library fail. The definitions of malloc, operator
+ * new, open and others in this executable replace those of the C and C++ libraries in the whole
+ * process, so the library needs no hooks. Calls from BLAS, OpenMP and the dynamic linker never
+ * fail, because these libraries end the process if an allocation fails. */
 #ifndef MERCER_TESTS_FAULTS_H
 #define MERCER_TESTS_FAULTS_H
 
@@ -11,35 +12,40 @@ extern "C" {
 #endif
 
 enum { ALLOCATION, CALL };             /* kinds */
-enum { SHORT_COUNT = -1, DEPTH = 40 }; /* in place of an errno: half of what was asked for */
+enum { SHORT_COUNT = -1, DEPTH = 40 }; /* SHORT_COUNT, instead of an errno: transfer half of the bytes */
 
 struct fault {
     int kind;
-    int lasting; /* 1: and all that follow, until the library's function returns */
-    int64_t nth; /* from 1; 0: none fails */
-    int error;   /* of a system call */
+    int lasting; /* 1: all that follow fail, too, until the library's function returns */
+    int64_t nth; /* which one fails, counted from 1; 0: none */
+    int error;   /* the errno of a failing system call, or SHORT_COUNT */
     int reserved;
 };
 
-void faults_begin(void);                    /* once, before any other */
-void faults_arm(const struct fault *fault); /* counts from 0 again */
-void faults_watch(int on); /* around the library's functions; a fault that was met is over at the end */
+void faults_begin(void);                    /* must be called once, before the other functions */
+void faults_arm(const struct fault *fault); /* sets the fault and restarts the counts at 0 */
+/* Faults occur only while this is on, which it is during a call to the library. If the fault has
+ * occurred, switching off ends it. */
+void faults_watch(int on);
 
-/* Where each allocation comes from, as a number, into to[0], to[1] ... until there is no more room; NULL: not any longer. */
+/* From now on stores the place of each allocation, a hash of its callers, in to[0], to[1], ... up
+ * to `room` places. NULL ends this. */
 void faults_note_places(uint64_t *to, int64_t room);
 
-/* Since it was armed: the fault was met; by what (a function's name); the addresses it was called from. */
+/* About the fault since faults_arm: whether it occurred, the name of the function that failed, and
+ * the addresses of its callers. */
 int faults_met(void);
 const char *faults_name(void);
-int faults_hid_a_folder(void); /* by a call that says what is in it: plugins are not found */
+int faults_hid_a_folder(void); /* a call that lists a folder failed, so plugins in it are not found */
 int faults_stack(void *const **addresses);
 int64_t faults_seen(int kind);
 
-int64_t faults_live(void); /* blocks that are allocated */
-void faults_trace(int on); /* remembers who allocates, from now on */
+int64_t faults_live(void); /* the number of allocated blocks */
+void faults_trace(int on); /* while on, records the stack of each allocation */
 void faults_print_lost(void);
 
-/* For the definitions: does this one fail? An errno or SHORT_COUNT; 0: no. */
+/* Called by the replacing functions: returns the errno or SHORT_COUNT with which this call must
+ * fail, or 0. */
 int faults_strike(int kind, const char *name, const void *caller);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-// What the library is asked for while its allocations and system calls fail: sizes are small, strategies are many.
+// The calls to the library that are made while allocations and system calls fail. The sizes are
+// small, so that many strategies can be covered.
 #include "scene.h"
 
 #include <cmath>
@@ -28,7 +29,7 @@ void exact(Scene &s) {
     s.keep(&summary, sizeof summary);
 }
 
-// Few points for many rows, chosen by every reducer.
+// A model with few landmarks for each shipped reducer.
 void reduced(Scene &s) {
     const Context context = s.context();
     const Data data = s.rows(context, 50, 3, MERCER_F32);
@@ -44,7 +45,8 @@ void reduced(Scene &s) {
     }
 }
 
-// Centres that stand for rows: their weights, what is proved of them, all rows in their span.
+// Methods with weighted centres: their weights, their certificates, and eigenvectors that are
+// refined or extended to all rows.
 void standing(Scene &s) {
     const Context context = s.context();
     const Data data = s.rows(context, 50, 3);
@@ -60,7 +62,8 @@ void standing(Scene &s) {
     fit("nystrom-full", {{"m", "9"}, {"lift.ritz", "4"}});
 }
 
-// Few components of many centres, begun with a sample of the rows.
+// Two components of 84 centres, which block Krylov iteration computes in passes over the rows,
+// starting from a sample of the rows.
 void passes(Scene &s) {
     const Context context = s.context();
     const Data data = s.rows(context, 1400, 2);
@@ -72,7 +75,7 @@ void passes(Scene &s) {
 void automatic(Scene &s) {
     const Context context = s.context();
     const Data data = s.rows(context, 80, 2);
-    for (const char *sigma : {"2", "0.05"}) // one strategy and the other
+    for (const char *sigma : {"2", "0.05"}) // `auto` chooses another strategy for each
         s.keep(s.fit(s.recipe(context, "auto", {{"components", "2"}, {"kernel.sigma", sigma}}), data));
 }
 
@@ -85,7 +88,8 @@ std::string npy(int64_t rows, int64_t cols) {
            std::string(reinterpret_cast<const char *>(noise().data()), static_cast<size_t>(rows * cols) * 8);
 }
 
-// From a file by windows, matrix made anew in each pass; the second fit goes on from the first one's checkpoint.
+// Reads the rows from a file in windows, and recomputes the kernel matrix in each pass. The second
+// fit resumes from the checkpoint of the first.
 void checkpointed(Scene &s) {
     s.put("rows.npy", npy(100, 3));
     const std::string rows = s.path("rows.npy"), file = s.path("checkpoint");
@@ -117,7 +121,8 @@ void outputs(Scene &s) {
     s.keep_output(model, many, nullptr, 600);
 }
 
-// Bytes in a room of their own: a callback that allocates would be taken for the library.
+// A fixed buffer for models, because an allocation in a callback would be counted as one of the
+// library.
 struct Room {
     char bytes[1 << 16];
     int64_t count, read;
@@ -192,7 +197,8 @@ int32_t product(void *, const mercer_view *x, const mercer_view *y, const mercer
     return 0;
 }
 
-// A model made by hand, and one of a user's kernel, written, read and bound again.
+// A model made from tensors, and a model with a user kernel that is written, read and bound to the
+// kernel again.
 void tensors(Scene &s) {
     static Room room;
     const Context context = s.context();
@@ -228,7 +234,7 @@ int32_t distance(void *, const int64_t *i, const int64_t *j, int64_t count, doub
     return 0;
 }
 
-// Kernel matrices and fits of all that is no plain matrix of rows.
+// Kernel matrices, and fits on sparse rows, on objects and on a kernel matrix.
 void kernels(Scene &s) {
     const Context context = s.context();
     const Data x = s.rows(context, 20, 4), y = s.rows(context, 8, 4);
@@ -259,7 +265,8 @@ void kernels(Scene &s) {
     s.keep(s.fit(s.recipe(context, "kpca", {{"components", "2"}, {"kernel", "user"}}), matrix));
 }
 
-// All that can be asked without a fit. The context has no settings: its budget is found out.
+// All queries that need no fit. The context has no run settings, so the library determines the
+// memory budget itself.
 void listings(Scene &s) {
     const Context context = s.made<Context>([](mercer_context **out) { return mercer_context_create(out); });
     s.must([&] { return mercer_context_add_plugins(context.get(), "/nonexistent/mercer"); });
@@ -273,7 +280,7 @@ void listings(Scene &s) {
         s.keep(entry.name, std::strlen(entry.name));
     }
     s.must([&] { return mercer_context_find(context.get(), "kernels", "rbf", &entry); });
-    const Data data = s.rows(context, 40, 2); // a forecast looks at them, once for each fault
+    const Data data = s.rows(context, 40, 2); // few rows, because the forecast reads them for each fault
     const Recipe recipe = s.recipe(context, "auto", {});
     s.must([&] { return mercer_recipe_set_real(recipe.get(), "accuracy", 0.1); });
     int64_t count = 0;
@@ -291,7 +298,7 @@ void listings(Scene &s) {
     s.keep(&forecast.kernel_evaluations, sizeof forecast.kernel_evaluations);
 }
 
-// Names, labels, weights, missing values.
+// A CSV file with column names, labels, weights and a missing value.
 void csv(Scene &s) {
     std::string text = "a,b,\"kind, of\",w\n";
     for (size_t i = 0; i < 24; ++i)
@@ -335,7 +342,8 @@ void chunks(Scene &s) {
     }
 }
 
-// Models of models: of rows, and of objects, whose data are needed.
+// Derivations from a model of rows, and from a model of objects, which requires the objects as
+// well.
 void derived(Scene &s) {
     const Context context = s.context();
     const Data data = s.rows(context, 60, 3);
@@ -353,7 +361,7 @@ void derived(Scene &s) {
     derive(s.fit(s.recipe(context, "kpca", {{"components", "2"}, {"kernel.sigma", "1"}}), pairs), pairs.get());
 }
 
-// Workers fail as well.
+// The context has 3 threads, so that faults also occur in worker threads.
 void threads(Scene &s) {
     const Context context = s.context(3);
     const Data data = s.rows(context, 900, 3);

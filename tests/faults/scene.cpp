@@ -24,7 +24,8 @@ std::string Scene::answer(int32_t status) {
     return "status " + std::to_string(status) + ": '" + mercer_last_error() + "'";
 }
 
-// Memory: E_MEMORY. The system: E_IO with what it said, or E_PLUGIN while one is looked for.
+// Checks the answer to a fault. A failed allocation must give E_MEMORY. A failed system call must
+// give E_IO with the text of its errno, or E_PLUGIN if it failed while a plugin was searched for.
 void Scene::check_answer(int32_t status) {
     const std::string text = mercer_last_error();
     answered_ = status;
@@ -38,11 +39,11 @@ void Scene::check_answer(int32_t status) {
     const bool goes_on = std::strstr("open pread write fsync close rename unlink", faults_name());
     if (fault_.error == SHORT_COUNT || (fault_.error == EINTR && goes_on))
         throw Defect{"a short count or a signal is no failure: " + answer(status)};
-    bool right = status == MERCER_E_IO && text.find(folder_) != text.npos; // which file it is
+    bool right = status == MERCER_E_IO && text.find(folder_) != text.npos; // the text must name the file
 #ifndef MERCER_BUILTIN_PLUGINS
     right |= status == MERCER_E_PLUGIN;
-    if (faults_hid_a_folder()) return;                                                  // what is in it is unknown
-    if (status == MERCER_E_PLUGIN && std::strcmp(faults_name(), "dlopen") == 0) return; // the linker has its own words
+    if (faults_hid_a_folder()) return; // plugins in the folder are unknown
+    if (status == MERCER_E_PLUGIN && std::strcmp(faults_name(), "dlopen") == 0) return; // dlopen has its own texts
 #endif
     if (!right || text.find(std::strerror(fault_.error)) == text.npos)
         throw Defect{"a wrong answer: " + answer(status)};
@@ -87,7 +88,8 @@ std::string Scene::get(const char *name) const {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// But for what could not be removed, because that is what failed.
+// Checks that the folder holds these files and no others. If unlink failed, a file may be left
+// over.
 void Scene::expect_files(const std::string &names) const {
     if (faults_met() && fault_.kind == CALL && std::strcmp(faults_name(), "unlink") == 0) return;
     std::vector<std::string> found;

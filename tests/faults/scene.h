@@ -1,5 +1,5 @@
-// What a scenario does with the library, one call after another: a call that meets the fault must answer as it should, change
-// nothing, and do as ever when it is made once more; so each scenario comes to its end, with the same result.
+// The calls that a scenario makes. A call that meets the fault must give the right answer, change
+// nothing, and succeed when it is repeated. So each scenario runs to its end with the same result.
 #pragma once
 #include "faults.h"
 
@@ -40,37 +40,37 @@ class Scene {
         }
         if (status != MERCER_OK) throw Defect{"made once more it fails: " + answer(status)};
     }
-    // By a constructor.
+    // Calls a constructor, which must set *out to NULL if it fails.
     template <class Handle, class Call>
     Handle made(Call &&call) {
         typename Handle::element_type *out = nullptr;
         must([&] {
-            out = reinterpret_cast<typename Handle::element_type *>(this); // to be replaced, by NULL too
+            out = reinterpret_cast<typename Handle::element_type *>(this); // must be replaced, by NULL on failure
             const int32_t status = call(&out);
             spoiled_ |= status != MERCER_OK && out != nullptr;
             return status;
         });
         return Handle(out);
     }
-    std::function<void()> after_failure; // more to be checked then
+    std::function<void()> after_failure; // a further check after each failed call
 
     Context context(int64_t threads = 1);
     Recipe recipe(const Context &context, const char *name, const Settings &settings);
-    // n rows of noise in d columns; dtype of the view.
+    // A view of n rows of noise in d columns, of this type.
     Data rows(const Context &context, int64_t n, int64_t d, int32_t dtype = MERCER_F64);
     Model fit(const Recipe &recipe, const Data &data, const mercer_run *run = nullptr);
 
     std::string path(const char *name) const { return folder_ + "/" + name; }
     void put(const char *name, const std::string &bytes) const;
-    std::string get(const char *name) const; // "": it is not there
+    std::string get(const char *name) const; // "" if the file does not exist
     void expect_files(const std::string &names) const;
 
-    // Part of the result, which must be the same in every run.
+    // Adds to the digest of the result, which must be the same in every run.
     void keep(const void *bytes, size_t count);
-    void keep(const Model &model); // its tensors
+    void keep(const Model &model); // the tensors of the model
     void keep_output(const Model &model, const Data &data, const char *what, int64_t n);
     uint64_t digest() const { return digest_; }
-    int32_t answered() const { return answered_; } // MERCER_OK: with success
+    int32_t answered() const { return answered_; } // status of the last call that failed, or MERCER_OK
 
   private:
     template <class Call>
@@ -97,6 +97,7 @@ const std::vector<double> &noise();
 struct Scenario {
     const char *name;
     void (*play)(Scene &);
-    int64_t places, calls; // that are to be met at least: where memory is allocated, and system calls
+    // The least numbers of allocating places and of system calls that the scenario must reach.
+    int64_t places, calls;
 };
 extern const std::vector<Scenario> scenarios;

@@ -1,5 +1,5 @@
-// What the targets share. A target is one file with fuzz_one; libFuzzer drives it (meson -Dfuzz=true, clang), or replay.cpp
-// does with the files of corpus/.
+// Helpers of the fuzz targets. A target is a file that defines fuzz_one. It is run by libFuzzer
+// (meson -Dfuzz=true, clang), or by replay.cpp with the files of corpus/.
 #pragma once
 #include <mercer/mercer.h>
 
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <initializer_list>
 
-// Never fails a bad input; ends the process where a contract is broken.
+// Must accept any input, and aborts only if the library breaks its contract.
 void fuzz_one(const uint8_t *bytes, size_t count);
 
 #define FUZZ_NEED(condition)                                                                                           \
@@ -21,7 +21,7 @@ void fuzz_one(const uint8_t *bytes, size_t count);
         }                                                                                                              \
     } while (0)
 
-// A refusal has one of these codes and a text of one line.
+// Checks that a refusal has one of these codes and a message of one line.
 inline void need_refusal(int32_t status, std::initializer_list<int32_t> allowed) {
     bool known = false;
     for (int32_t code : allowed) known |= status == code;

@@ -1,5 +1,6 @@
-// A model file with its checksums made right, and all that can be done with it: every operation on rows of the model's own
-// width, every derivation with several reducers, and every operation again on what was derived, which must be written and read.
+// Repairs the checksums of a model file and uses the model in every way: every operation on rows of
+// its own width, every derivation with several reducers, and every operation on the derived models,
+// which must also be written and read back.
 #include "model_bytes.h"
 
 #include <vector>
@@ -8,7 +9,7 @@ using namespace mercer;
 
 namespace {
 
-constexpr int64_t most_rows = 64; // of centres, columns and components: larger models take too long
+constexpr int64_t most_rows = 64; // the most centres, columns and components: larger models take too long
 
 using Values = std::vector<std::pair<const char *, const char *>>;
 
@@ -32,7 +33,8 @@ std::vector<std::string> entries(const char *registry) {
     return names;
 }
 
-// Rows that the model can be given: a plain one, one of zeros and one of `last`. Of objects, their distances.
+// Three queries of the width of the model: an ordinary row, a row of zeros and a row of `last`. For
+// a model of objects, a distance matrix instead.
 class Queries {
   public:
     Queries(mercer_model *model, const mercer_summary &facts, double last) {
@@ -55,7 +57,7 @@ class Queries {
     ~Queries() { mercer_data_destroy(data_); }
     Queries(const Queries &) = delete;
     mercer_data *data() const { return data_; }
-    mercer_data *derive_on() const { return derive_on_; } // what a derivation wants beside the model
+    mercer_data *derive_on() const { return derive_on_; } // the data that a derivation requires, or NULL
 
   private:
     std::vector<double> values_;
@@ -96,7 +98,7 @@ void operate_all(mercer_model *model, const Queries &queries) {
     static const std::vector<std::string> names = entries("operations");
     for (const std::string &name : names) operate(model, queries, name.c_str(), {});
     operate(model, queries, "scores", {{"whiten", "true"}});
-    std::vector<double> few(static_cast<size_t>(3 * most_rows)); // the short cut of a few rows
+    std::vector<double> few(static_cast<size_t>(3 * most_rows)); // for the short path that few rows take
     mercer_summary facts = facts_of(model);
     mercer_view to{sizeof to, MERCER_F64, 0, 3, facts.r, std::max<int64_t>(facts.r, 1), 1, few.data()};
     if (!queries.derive_on()) need_status(mercer_model_transform(model, nullptr, queries.data(), &to, 1, nullptr));

@@ -1,11 +1,12 @@
-// A kernel's text: what is accepted comes back in a form that is accepted and is its own.
+// Kernel expressions: the recipe returns an accepted expression in a normal form, which must be
+// accepted and returned unchanged.
 #include "fuzz.h"
 
 #include <string>
 
 void fuzz_one(const uint8_t *bytes, size_t count) {
     const std::string text(reinterpret_cast<const char *>(bytes), count);
-    if (text.find('\0') != text.npos) return; // the C text would end there
+    if (text.find('\0') != text.npos) return; // a C string would end there
     static mercer_recipe *recipe = [] {
         mercer_recipe *made = nullptr;
         FUZZ_NEED(mercer_recipe_create(&made, fuzz_context(), "kpca") == MERCER_OK);

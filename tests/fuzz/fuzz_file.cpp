@@ -1,4 +1,5 @@
-// A data file of FUZZ_FORMAT: what is opened has sizes, and its rows make a kernel matrix or are refused.
+// Data files in FUZZ_FORMAT: a file that can be opened must have valid sizes, and its rows must be
+// readable and give a kernel matrix or a refusal.
 #include "fuzz.h"
 
 #include <cstring>
@@ -22,7 +23,7 @@ void use(mercer_data *data) {
     FUZZ_NEED(mercer_recipe_set(recipe, "data.dtype", "f64") == MERCER_OK);
     std::vector<double> gram(static_cast<size_t>(facts.rows * facts.rows));
     mercer_view view{sizeof view, MERCER_F64, 0, facts.rows, facts.rows, facts.rows, 1, gram.data()};
-    mercer_recipe_kernel(recipe, data, nullptr, &view, nullptr); // NaN and overflow are refused
+    mercer_recipe_kernel(recipe, data, nullptr, &view, nullptr); // may be refused for NaN or overflow
     std::vector<double> rows(static_cast<size_t>(facts.rows * facts.cols));
     const mercer_view all{sizeof all, MERCER_F64, 0, facts.rows, facts.cols, facts.cols, 1, rows.data()};
     FUZZ_NEED(mercer_data_read(data, &all, nullptr) == MERCER_OK);

@@ -1,5 +1,6 @@
-// A model file, as it is and with its checksums repaired, so that what lies behind them is reached: a model that is accepted
-// transforms, tells what it knows, and is written to bytes that are read again.
+// Reads a model file as it is, and with repaired checksums to reach the code behind their check. A
+// model that is accepted must give its summary and text, and be written to bytes that can be read
+// again. Its operations may be refused.
 #include "model_bytes.h"
 
 #include <vector>

@@ -1,4 +1,5 @@
-// What the targets of model files share: streams of bytes in memory, and checksums made right.
+// Helpers of the targets that read model files: streams of bytes in memory, and the repair of
+// checksums.
 #pragma once
 #include "fuzz.h"
 #include "io/safetensors_format.h"
@@ -28,7 +29,7 @@ inline int32_t take(void *user, const void *from, int64_t count) {
     return 0;
 }
 
-// Writes the CRC-32 of each tensor, then of the header, where the header has a place for it.
+// Writes the right CRC-32 of each tensor, then of the header, if the header has a field for it.
 inline std::string repaired(std::string bytes) {
     uint64_t length = 0;
     if (bytes.size() < 8) return bytes;
@@ -56,7 +57,7 @@ inline std::string repaired(std::string bytes) {
     return bytes.replace(8, length, header);
 }
 
-// The model in these bytes, or nullptr and the status of their refusal.
+// Returns the model in these bytes, or nullptr with the status of the refusal.
 inline mercer_model *read_bytes(const std::string &bytes, int32_t *status) {
     Stream stream{bytes};
     const mercer_source source{sizeof source, give, &stream};
@@ -66,7 +67,7 @@ inline mercer_model *read_bytes(const std::string &bytes, int32_t *status) {
     return model;
 }
 
-// What is accepted or made is written to bytes that are read again.
+// Checks that the model can be written, and that the bytes can be read again.
 inline void need_writable(mercer_model *model) {
     std::string again;
     const mercer_sink sink{sizeof sink, take, &again};

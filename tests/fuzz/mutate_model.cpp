@@ -1,5 +1,6 @@
-// How libFuzzer changes model files: half of the time a number of a tensor becomes one that arithmetic is afraid of, else
-// bytes change as they always do. Without it nearly all changes are of a header that is then refused.
+// The mutator of model files for libFuzzer. Half of the time it replaces numbers of the tensors by
+// extreme values, else it mutates bytes as libFuzzer does by default. Without it nearly all
+// mutations change the header, and the file is then refused.
 #include "fuzz.h"
 
 #include <cfloat>

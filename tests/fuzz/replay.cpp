@@ -1,4 +1,5 @@
-// Runs a target on every file of the folders named, for compilers without libFuzzer and as a test.
+// Runs a target on every file of the given folders. It serves as a test, and replaces libFuzzer for
+// compilers without it.
 #include "fuzz.h"
 
 #include <filesystem>
@@ -12,7 +13,8 @@ int main(int argc, char **argv) {
         for (const auto &entry : std::filesystem::directory_iterator(argv[i])) {
             std::ifstream in(entry.path(), std::ios::binary);
             const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-            std::fprintf(stderr, "%s\n", entry.path().filename().c_str()); // the last one named is the one that failed
+            // If the target aborts, the last name printed is that of the failing file.
+            std::fprintf(stderr, "%s\n", entry.path().filename().c_str());
             fuzz_one(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
             ++files;
         }

@@ -1,4 +1,5 @@
-/* kernel-not-a-number.c - must fail: the square root of a negative number, where rows are far apart. */
+/* kernel-not-a-number.c - must fail: its map takes the square root of a negative number if two rows
+ * are far apart. */
 #include <math.h>
 #include <mercer/plugin.h>
 

@@ -1,4 +1,5 @@
-/* kernel-not-psd.c - must fail: tanh(x.y - 1) claims to be positive semidefinite. */
+/* kernel-not-psd.c - must fail: tanh(x.y - 1) is not positive semi-definite, but declares
+ * MERCER_PSD. */
 #include <math.h>
 #include <mercer/plugin.h>
 

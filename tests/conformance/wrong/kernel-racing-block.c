@@ -1,4 +1,5 @@
-/* kernel-racing-block.c - must fail: block sums in a static variable, which all threads share. */
+/* kernel-racing-block.c - must fail: its operation `block` sums in a static variable, which all
+ * threads share. */
 #include <math.h>
 #include <mercer/plugin.h>
 

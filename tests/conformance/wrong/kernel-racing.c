@@ -1,4 +1,4 @@
-/* kernel-racing.c - must fail: map computes in a static array, which all threads share. */
+/* kernel-racing.c - must fail: its map computes in a static array, which all threads share. */
 #include <mercer/plugin.h>
 
 enum { PIECE = 64 };

@@ -1,4 +1,5 @@
-/* kernel-shape-bound.c - must fail: map divides by the largest value it happens to see. */
+/* kernel-shape-bound.c - must fail: its map divides by the largest value of the array that it is
+ * given, so a kernel value depends on the other values in the array. */
 #include <math.h>
 #include <mercer/plugin.h>
 

@@ -1,4 +1,5 @@
-/* kernel-wrong-derivative.c - must fail: its derivative is that by r^2 / 2. */
+/* kernel-wrong-derivative.c - must fail: its derivative is taken with respect to r^2 / 2, not
+ * r^2. */
 #include <math.h>
 #include <mercer/plugin.h>
 

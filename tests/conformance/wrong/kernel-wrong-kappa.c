@@ -1,4 +1,5 @@
-/* kernel-wrong-kappa.c - must fail: k(x, x) = 2, but its facts say 1 and the range [0, 4]. */
+/* kernel-wrong-kappa.c - must fail: k(x, x) = 2, but its facts say kappa = 1 and the range [0,
+ * 4]. */
 #include <math.h>
 #include <mercer/plugin.h>
 

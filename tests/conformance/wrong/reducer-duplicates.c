@@ -1,4 +1,5 @@
-/* reducer-duplicates.c - must fail: m rows drawn with replacement. */
+/* reducer-duplicates.c - must fail: it draws n rows with replacement, so it gives some rows
+ * twice. */
 #include <mercer/plugin.h>
 
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,

@@ -1,4 +1,5 @@
-/* reducer-impatient.c - must fail: its forecast asks for the kernel matrix, which only the reduction has. */
+/* reducer-impatient.c - must fail: its forecast asks for the kernel matrix, which is available only
+ * in the reduction. */
 #include <mercer/plugin.h>
 
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,

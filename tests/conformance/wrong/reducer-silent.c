@@ -1,4 +1,4 @@
-/* reducer-silent.c - must fail: it refuses without a text. */
+/* reducer-silent.c - must fail: it fails without a message. */
 #include <mercer/plugin.h>
 
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,

@@ -1,4 +1,5 @@
-/* solver-demanding.c - must fail: converged means tol to it, whatever blocks in f32 can tell. */
+/* solver-demanding.c - must fail: it reports convergence only if the residuals are below tol, which
+ * f32 blocks cannot resolve. */
 #include <math.h>
 #include <mercer/plugin.h>
 

@@ -1,4 +1,5 @@
-/* solver-forgetful.c - must fail: what it keeps lacks the smallest value that it saw. */
+/* solver-forgetful.c - must fail: its checkpoint lacks the smallest eigenvalue that it has seen
+ * (most_negative). */
 #include <mercer/plugin.h>
 #include <string.h>
 

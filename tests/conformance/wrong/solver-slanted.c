@@ -1,4 +1,5 @@
-/* solver-slanted.c - must fail: right values, but the last vector leans towards the first. */
+/* solver-slanted.c - must fail: its eigenvalues are right, but its last eigenvector is not
+ * orthogonal to the first. */
 #include <math.h>
 #include <mercer/plugin.h>
 

@@ -1,4 +1,5 @@
-/* solver-trusting.c - must fail: takes rough products for exact ones, and tells residuals of the matrix that they make. */
+/* solver-trusting.c - must fail: it takes products of apply_rough for exact ones, and computes
+ * residuals with them instead of with the matrix. */
 #include <mercer/plugin.h>
 
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
