@@ -1,6 +1,7 @@
-// A kernel matrix with one random bit for each entry, whose expected value is the kernel value, as
-// an operator of its own that the solver plugins see through c_operator() alone. The argument is
-// the folder of this directory's plugins.
+// Checks that the solver plugins solve an eigenproblem of an operator that is not part of the
+// library and that they see through c_operator() alone: a kernel matrix with one random bit for
+// each entry, whose expected value is the kernel value. The argument is the folder with the plugins
+// of this directory.
 #include "../unit/oracle.h"
 #include "host/task.h"
 #include "operator/weighted.h"
@@ -84,7 +85,7 @@ void golden() {
 void solve(const Plugin &plugin, const BitsOperator &bits, bool centred, const oracle::Vector &exact) {
     const int64_t n = bits.n(), r = 5;
     Run run({}, nullptr);
-    // H Khat H, composed from Khat as from any other operator.
+    // The library centres the bits (H Khat H) as it centres any other operator.
     WeightedOperator op(run, bits, nullptr, centred);
     CHECK(!op.fidelity().exact() && !op.fidelity().positive);
     mercer_operator c_op = op.c_operator();

@@ -31,7 +31,7 @@ static void *ask(void *user) {
 /* Runs body, and returns the seconds from the request to stop until body returned. */
 static double answer(clock_state *s, int32_t (*body)(void *user, const mercer_run *run), void *user) {
     pthread_t asker;
-    /* Two threads: with more, the call might end before it is asked to stop. */
+    /* The call has only two threads; with more, it might end before it is asked to stop. */
     mercer_run run = {.struct_size = sizeof run, .threads = 2, .cancel = &s->cancel};
     CHECK(pthread_create(&asker, NULL, ask, s) == 0);
     CHECK(body(user, &run) == MERCER_E_CANCELLED && strstr(mercer_last_error(), "cancelled"));
@@ -65,7 +65,8 @@ int main(void) {
     OK(mercer_context_create(&ctx));
     work w = {.data = rows_of(ctx, x, N, D), .recipe = RECIPE(ctx, "sigma", "2", "gram.storage", "stream")};
     for (int k = 0; k < 3; k++) {
-        /* Asked to stop while the fit reads its rows, in its first passes, and later. */
+        /* The other thread asks at once, while the fit reads its rows; after 0.15 s, during its
+         * first passes; and after 0.6 s, in later ones. */
         clock_state s = {.after = k == 0 ? 0.0 : k == 1 ? 0.15 : 0.6};
         double seconds = answer(&s, fit, &w);
         fprintf(stderr, "fit: %.3f s\n", seconds);
@@ -75,7 +76,7 @@ int main(void) {
     mercer_run stopped = {.struct_size = sizeof stopped, .cancel = &already};
     CHECK(fit(&w, &stopped) == MERCER_E_CANCELLED);
 
-    /* The next call after a cancelled one succeeds. */
+    /* The calls after a cancelled one must succeed. */
     mercer_data *few = rows_of(ctx, x, 8000, D);
     mercer_recipe *exact = RECIPE(ctx, "sigma", "2", "components", "10");
     w.model = fit_of(exact, few);

@@ -1,6 +1,6 @@
-/* A stream of unknown length: rows arrive in pieces of odd sizes until there are no more. Its model
- * must be that of the same rows in memory. Its scores can be computed because the caller's array
- * tells how many rows there are. */
+/* Checks a stream of unknown length, whose rows arrive in pieces of irregular sizes until none is
+ * left. The model of the stream must equal that of the same rows in memory. Scores of such a stream
+ * can be computed, because the caller's array tells how many rows there are. */
 #include "walk.h"
 
 enum { N = 1234, D = 5, R = 3 };
@@ -54,7 +54,7 @@ int main(void) {
     CHECK(s.sent == N && summary_of(a).n == N);
     mercer_view va = tensor_of(a, "A"), vb = tensor_of(b, "A");
     CHECK(memcmp(va.data, vb.data, N * R * sizeof(double)) == 0);
-    /* The stream is used up. */
+    /* A second fit must be refused, because the first one has read the stream to its end. */
     CHECK(mercer_model_fit(&none, recipe, data, NULL) == MERCER_E_DATA && none == NULL);
     mercer_data_destroy(data);
     CHECK(s.released == 1);

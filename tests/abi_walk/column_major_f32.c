@@ -1,4 +1,4 @@
-/* A caller in the manner of R or Fortran, in single precision: data and outputs are stored by
+/* Checks single precision for a caller such as R or Fortran: data and outputs are stored by
  * columns, with a leading dimension that exceeds the number of rows. */
 #include "walk.h"
 
@@ -65,7 +65,7 @@ int main(void) {
             CHECK(out[j * LD + i] == (i < N && j < R ? rows[i * R + j] : -7));
 
     precise(ctx, recipe, packed, model, rows);
-    mercer_view f64_out = f64_matrix(x, N, R); /* the same in double, for callers without float */
+    mercer_view f64_out = f64_matrix(x, N, R); /* the same scores in f64, for callers without float */
     OK(mercer_model_transform(model, NULL, by_row, &f64_out, 1, NULL));
     for (int i = 0; i < N * R; i++) CHECK((float)x[i] == rows[i]);
     mercer_model_destroy(model);

@@ -1,5 +1,5 @@
-/* Compressed columns with indices counted from 1, as in R's Matrix package and in Fortran codes.
- * One entry in twenty is set. */
+/* Checks data in compressed columns with indices counted from 1, as in R's package SparseM and in
+ * Fortran codes. One entry in twenty is set. */
 #include "walk.h"
 
 enum { N = 300, D = 50, R = 3 };
@@ -41,7 +41,8 @@ int main(void) {
         mercer_recipe *recipe = RECIPE(ctx, "kernel", kernels[k], "components", "3");
         mercer_model *from_sparse = fit_of(recipe, sparse_data), *from_dense = fit_of(recipe, dense_data);
         for (int j = 0; j < R; j++)
-            /* The kernel laplacian is the least accurate of these, near its cusp at distance 0. */
+            /* The tolerance allows for the kernel laplacian, which is the least accurate of these
+             * because of its cusp at distance 0. */
             NEAR(f64_of(from_sparse, "lambda")[j], f64_of(from_dense, "lambda")[j], 1e-8);
         scores_of(from_sparse, sparse_data, a, N, R);
         scores_of(from_sparse, dense_data, b, N, R); /* dense queries on a sparse model */

@@ -1,5 +1,5 @@
-/* Models of methods that the library does not have, assembled from arrays that the caller has
- * computed. */
+/* Checks models of methods that the library does not have. They are assembled from arrays that the
+ * caller has computed. */
 #include "walk.h"
 
 enum { N = 40, D = 3, R = 3 };
@@ -33,7 +33,7 @@ static void eigenpairs(int n, const double *a, int r, double *values, double *u)
     }
 }
 
-/* A diffusion map as an expansion, with all weights 1 and alpha = 1:
+/* A diffusion map with all weights 1 and alpha = 1, written as an expansion:
  *
  *   f = A^T k(C, x) / g(x), g = v^T k(C, x), v = 1 / q, q the row sums of K. */
 static void diffusion_map(mercer_context *ctx) {
@@ -65,12 +65,12 @@ static void diffusion_map(mercer_context *ctx) {
     double out[N * R], far[4 * D] = {1e3, 0, 0, -1e4, 5, 7, 0, 1e8, 0, 40, 0, 0}, limit[4 * R];
     mercer_data *centres = rows_of(ctx, x, N, D), *away = rows_of(ctx, far, 4, D);
     scores_of(model, centres, out, N, R);
-    /* At the centres f reproduces the eigenvectors. */
+    /* At the centres, f must reproduce the eigenvectors. */
     for (int i = 0; i < N * R; i++) NEAR(out[i], f[i], 1e-9);
     scores_of(model, away, limit, 4, R);
     for (int i = 0; i < 4; i++) {
-        /* Far away, k is computed relative to its largest value; in the end the nearest centre
-         * alone counts. */
+        /* Far from all centres, the model must compute k relative to its largest value. In the
+         * limit, only the nearest centre counts. */
         double r2[N], best = INFINITY, g = 0, sums[R] = {0};
         for (int j = 0; j < N; j++) {
             r2[j] = 0;
@@ -93,8 +93,9 @@ static void diffusion_map(mercer_context *ctx) {
     mercer_model_destroy(model);
 }
 
-/* Approximates all kernel values from those of M chosen rows R: khat(q) = M^T k_R(q), with the
- * coefficients M = K_RR^-1 K_RQ. Kernel values come from a callback on indices. */
+/* KSLS: approximates the kernel values of a query q with all N rows by those with M chosen rows R,
+ * khat(q) = m^T k_R(q), with the coefficients m = K_RR^-1 K_RN. The kernel values come from a
+ * callback on indices. */
 typedef struct index_space {
     int queries; /* 1: i is the number of a query, and query i is point i + 5 */
     int64_t calls;
@@ -109,7 +110,7 @@ static int32_t pairs(void *user, const int64_t *i, const int64_t *j, int64_t cou
 static void ksls(mercer_context *ctx) {
     enum { M = 4 };
     int64_t chosen[M] = {3, 11, 26, 38};
-    /* t = [K_RR | K_RQ], which Gauss-Jordan elimination turns into [1 | K_RR^-1 K_RQ]. */
+    /* t = [K_RR | K_RN], which Gauss-Jordan elimination turns into [1 | K_RR^-1 K_RN]. */
     double t[M][M + N], kii[N], m[M * N], out[7 * N];
     for (int i = 0; i < M; i++)
         for (int j = 0; j < M + N; j++) t[i][j] = k[chosen[i] * N + (j < M ? chosen[j] : j - M)];
@@ -137,7 +138,8 @@ static void ksls(mercer_context *ctx) {
             double khat = 0;
             for (int r = 0; r < M; r++) khat += k[(q + 5) * N + chosen[r]] * m[r * N + i];
             NEAR(out[q * N + i], khat, 1e-12);
-            /* Query 6 is point 11, which is in R, and so are these i: there khat is exact. */
+            /* khat is exact where the query or the row i is in R. Query 6 is point 11, which is in
+             * R. */
             if (q == 6 || i == 3 || i == 11 || i == 26 || i == 38) NEAR(out[q * N + i], k[(q + 5) * N + i], 1e-9);
             /* khat is an orthogonal projection in feature space, so this squared distance cannot be
              * negative. */
@@ -147,13 +149,14 @@ static void ksls(mercer_context *ctx) {
     mercer_model_destroy(model);
 }
 
-/* Random features z(x) = [cos W x; sin W x] / sqrt m, with z(x).z(y) -> k(x, y) as m grows. The
- * rows of A that belong to cosines come first. */
+/* Random features: [cos W x; sin W x] . [cos W y; sin W y] / m -> k(x, y) as m grows. The model
+ * computes A^T [cos W x; sin W x], so any factor such as 1 / sqrt m is part of A. The rows of A
+ * that belong to cosines come first. */
 static void random_features(mercer_context *ctx) {
     enum { M = 300 };
     static double w[M * D], a[2 * M * 2], out[N * 2];
     uint64_t seed = 5;
-    for (int i = 0; i < M * D; i++) { /* normal numbers, each from twelve uniform ones */
+    for (int i = 0; i < M * D; i++) { /* approximately normal numbers, each the sum of twelve uniform ones */
         for (int s = 0; s < 12; s++) w[i] += number(&seed) / 2;
         w[i] /= sigma;
     }
@@ -179,8 +182,8 @@ static void random_features(mercer_context *ctx) {
     mercer_model_destroy(model);
 }
 
-/* A model of few centres by random rounding: a sparse B in place of A, and b + kappa (B - A)^T 1 in
- * place of b. */
+/* A model of fewer centres, made by random rounding. A sparse B replaces A, and b is replaced by b
+ * + kappa (B - A)^T 1. */
 static void rounded(mercer_context *ctx) {
     mercer_data *data = rows_of(ctx, x, N, D);
     mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.8", "components", "1");

@@ -64,7 +64,7 @@ Matrix gram(const Model &model, const Matrix &x) {
 void add(Matrix &to, const Matrix &b, double factor) {
     for (size_t k = 0; k < to.v.size(); ++k) to.v[k] += factor * b.v[k];
 }
-// Returns a Q S^power for the symmetric matrix m = Q S Q^T, of whose eigenpairs only those above
+// Returns the product a Q S^power, where m = Q S Q^T is symmetric. Only the eigenpairs of m above
 // the floor are used.
 Matrix times_power(const Matrix &a, const Matrix &m, double power, double floor) {
     Matrix q;

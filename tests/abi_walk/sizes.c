@@ -35,8 +35,8 @@ static void large(mercer_context *ctx, mercer_recipe *recipe) {
     mercer_forecast forecast = {.struct_size = sizeof forecast};
     mercer_model *streamed = NULL, *stored = NULL;
     OK(mercer_recipe_forecast(recipe, data, &wide, &forecast));
-    /* Streamed even with enough memory: with few columns, kernel values are computed again as fast
-     * as stored ones are read. */
+    /* The fit streams even with enough memory, because with few columns kernel values are
+     * recomputed as fast as stored ones are read. */
     CHECK(forecast.streams);
     OK(mercer_recipe_forecast(recipe, data, &tight, &forecast));
     CHECK(forecast.streams && forecast.bytes.most <= (double)tight.memory);

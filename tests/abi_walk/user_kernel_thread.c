@@ -1,6 +1,7 @@
-/* A kernel of the caller that may run on the calling thread only, such as an R or Python function,
- * in calls with eight threads. It must not be called on another thread, its errors must stop the
- * call with its text, and a thread-safe kernel must give the same bits. */
+/* Checks calls on eight threads with a kernel of the caller that may run on the calling thread
+ * only, such as an R or Python function. The kernel must not be called on another thread, an error
+ * in it must stop the call with the kernel's message, and a thread-safe kernel must give the same
+ * bits. */
 #include "walk.h"
 
 #include <pthread.h>
@@ -46,7 +47,7 @@ static int32_t run(mercer_context *ctx, double *x, state *s, const char *storage
     OK(mercer_recipe_set_kernel(recipe, &kernel));
     int32_t status = mercer_model_fit(&model, recipe, data, &eight);
     mercer_recipe_destroy(recipe);
-    CHECK(s->released == (status == MERCER_OK ? 0 : 1)); /* a model keeps the kernel */
+    CHECK(s->released == (status == MERCER_OK ? 0 : 1)); /* a model keeps the kernel alive */
     if (status == MERCER_OK) {
         mercer_view out = f64_matrix(scores, N, 3);
         OK(mercer_model_transform(model, NULL, data, &out, 1, &eight));
@@ -72,7 +73,8 @@ int main(void) {
         CHECK(memcmp(scores[0], scores[k], sizeof plain) == 0);
     }
     for (int at = 1; at < 12; at += 5) {
-        /* The kernel fails in the middle of the fit, which reports its text. The next call works. */
+        /* The kernel fails when it is called for the `at`-th time. The fit must report its message,
+         * and later calls must succeed. */
         state s = {.fail_at = at};
         CHECK(run(ctx, x, &s, "stream", plain) == MERCER_E_CALLBACK &&
               strcmp(mercer_last_error(), "the kernel raised") == 0);

@@ -1,5 +1,5 @@
-/* What the tests of this folder share: checks, data, the kernel in plain loops. Public headers
- * only. */
+/* Checks, data and the kernel in plain loops, which the tests of this folder share. It includes
+ * public headers only. */
 #ifndef WALK_H
 #define WALK_H
 
@@ -77,7 +77,7 @@ static inline mercer_summary summary_of(mercer_model *model) {
     return summary;
 }
 
-/* A tensor of a model, of whatever type it has. */
+/* Returns a tensor of a model, in the type in which the model stores it. */
 static inline mercer_view tensor_of(mercer_model *model, const char *name) {
     mercer_view view = {.struct_size = sizeof view};
     OK(mercer_model_tensor(model, name, &view));

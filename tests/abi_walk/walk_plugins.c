@@ -1,5 +1,5 @@
-/* Plugins by an outsider, at least one of each kind, are found in a folder that is given to the
- * context, and used in fits. The argument is the path of the folder. */
+/* Checks that third-party plugins, at least one of each kind, are found in a folder that is given
+ * to the context, and that fits can use them. The argument is the path of the folder. */
 #include "walk.h"
 
 enum { N = 120, D = 3, R = 4 };
@@ -118,7 +118,8 @@ static void whole_rows(mercer_context *ctx, int objects) {
     mercer_data_destroy(data);
 }
 
-/* k-means: each centroid must be the mean of the rows nearest to it, each weight their number. */
+/* k-means: each centroid must be the mean of the rows nearest to it, and each weight the number of
+ * these rows. */
 static void points_reducer(mercer_context *ctx) {
     mercer_data *data = rows_of(ctx, x, N, D);
     mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "reducer", "lloyd", "m", "9");
@@ -145,7 +146,8 @@ static void points_reducer(mercer_context *ctx) {
     mercer_data_destroy(data);
 }
 
-/* A solver that uses apply() alone, on a streamed matrix, must find what LAPACK finds. */
+/* A solver that uses apply() alone, on a streamed matrix, must find the eigenpairs that LAPACK
+ * finds. */
 static void solver(mercer_context *ctx) {
     mercer_data *data = rows_of(ctx, x, N, D);
     mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.6", "components", "4", "solver", "power", "gram.storage", "stream",

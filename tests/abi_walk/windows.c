@@ -1,8 +1,8 @@
-/* A stream of 10^7 rows of 16 columns that can begin again, in 256 MiB, although its rows alone
- * would take 610 MiB. They are computed from a hash of their numbers, and are never in memory all
- * at once. nystrom and subsampled fit them by windows. The largest resident memory of the process
- * (VmHWM) is checked, and that the scores of the first 20 000 rows are the same from a stream and
- * from memory. Runs alone. */
+/* Fits subsampled and nystrom to a stream of 10^7 rows of 16 columns in 256 MiB, although the rows
+ * alone would take 610 MiB. The stream can begin again, and computes each row from a hash of its
+ * number, so the rows are never in memory all at once; the methods read them by windows. Checks the
+ * largest resident memory of the process (VmHWM), and that the scores of the first 20 000 rows are
+ * the same from a stream and from memory. */
 #include "walk.h"
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ typedef struct stream {
     pthread_t owner;
 } stream;
 
-/* Row i: a point near one of 64 centres. Its cluster and its noise come from hashes of i, by the
+/* Row i is a point near one of 64 centres. Its cluster and its noise come from hashes of i, by the
  * finaliser of SplitMix64. */
 static uint64_t hash(uint64_t x) {
     x += 0x9e3779b97f4a7c15u;
@@ -94,7 +94,7 @@ static void fit_stream(mercer_context *ctx, const char *method, int64_t n, const
     const mercer_summary summary = summary_of(model);
     CHECK(summary.n == n && summary.m == 48 && summary.r == R && summary.d == D && summary.d_mapped == D);
 
-    /* Scores of the first rows, from a stream and from memory. */
+    /* The first rows must have the same scores from a stream, in 4 MiB, and from memory. */
     static float x[SAMPLE * D], streamed[SAMPLE * R], plain[SAMPLE * R];
     for (int64_t i = 0; i < SAMPLE; i++) make_row(i, x + i * D);
     stream few;

@@ -1,4 +1,5 @@
-// These definitions in the executable come before those of the C library for every library in the process.
+// The dynamic linker prefers these definitions in the executable to those of the C library, so they
+// count the calls of every library in the process.
 #include "allocations.h"
 
 #include <atomic>

@@ -1,7 +1,8 @@
 // bench [--check] [--full] [--tiny] [--list] [--data DIR] [--threads N] [--rounds N] [--json FILE] [ROW...]
 //
-// Measures the rows whose names begin with one of ROW (all, if there is none); README.md says what is in them.
-// Status with --check: 1 if something that is stated was missed, else 3 if a row has no verdict, else 0.
+// Measures the rows whose names begin with one of ROW, or all rows if there is none; README.md
+// describes the rows. The exit status with --check is 1 if a row missed a demand, failed or is not
+// built yet, else 3 if a row has no verdict, else 0.
 #include "bench.h"
 
 #include <cstdlib>
@@ -85,7 +86,7 @@ Row run_row(Bench &bench, const Entry &entry) {
     } catch (const std::exception &error) {
         end("failed", error.what());
     }
-    row.ours = row.limit = nullptr; // and with them the row's data
+    row.ours = row.limit = nullptr; // this also frees the data of the row
     for (Contestant &peer : row.peers) peer.run = nullptr;
     return row;
 }
@@ -113,10 +114,10 @@ int run(const Options &options) {
         rows.push_back(run_row(bench, entry));
         print(rows.back());
         json["rows"].push_back(json_of(rows.back()));
-        std::ofstream(options.json) << json.dump(1) << "\n"; // what is known so far
+        std::ofstream(options.json) << json.dump(1) << "\n"; // written after each row, in case the run is stopped
     }
     print_table(rows);
-    if (options.tiny) // no number counts, but every row must run
+    if (options.tiny) // the times mean nothing, but no row may fail
         return std::any_of(rows.begin(), rows.end(), [](const Row &row) { return row.verdict == "failed"; });
     return options.check ? status_of(rows) : 0;
 }

@@ -42,7 +42,7 @@ inline double best(const std::vector<double> &runs) { return *std::min_element(r
 
 struct Contestant {
     std::string name;
-    double demanded = NONE;      // the least ratio of its seconds to ours with which the row is met
+    double demanded = NONE;      // the least ratio of its seconds to ours that meets the demand
     std::function<double()> run; // returns the seconds of one run; empty if it cannot run
     std::string remark;          // why it cannot run, or what it reported about itself
     std::vector<double> runs;    // the seconds of all runs, in order
@@ -70,8 +70,8 @@ struct Row {
     std::vector<Contestant> peers;
     std::vector<Check> checks;
 
-    // Returns true if we would have to be faster than the limit to reach the ratio that is demanded
-    // to this peer. Nobody can be faster on this machine, so the limit alone decides.
+    // Returns true if we would have to be faster than the limit to reach the ratio demanded for
+    // this peer. No implementation can be that fast on this machine, so the limit alone decides.
     bool beyond(const Contestant &peer) const {
         return physical && peer.judged() && !limit_runs.empty() && best(peer.runs) < peer.demanded * best(limit_runs);
     }
@@ -129,8 +129,8 @@ void print_head(Bench &bench, Json &json);
 void print_table(const std::vector<Row> &rows);
 Json json_of(const Row &row);
 
-// Measures by how much the resident memory of this process has exceeded that at construction, at
-// its peak since then.
+// Measures the largest resident memory of this process since the object was constructed, minus the
+// resident memory at that time.
 class Growth {
   public:
     Growth();

@@ -8,7 +8,8 @@
 
 namespace {
 
-// Counter-based (splitmix64's finaliser): number i of stream `seed` is the same on every machine, in every order.
+// A counter-based generator (the finaliser of splitmix64). Number i of stream `seed` does not
+// depend on the machine or on the order of the calls.
 uint64_t draw(uint64_t seed, uint64_t i) {
     uint64_t z = (seed << 32) + (i + 1) * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -20,7 +21,9 @@ double normal(uint64_t seed, uint64_t i) {
     return std::sqrt(-2 * std::log(uniform(seed, 2 * i))) * std::cos(2 * M_PI * uniform(seed, 2 * i + 1));
 }
 
-constexpr size_t HEADER = 128; // of the files written here, so that any language can skip it
+// The length of the header of the files written here. It is fixed, so that a peer in any language
+// can skip the header.
+constexpr size_t HEADER = 128;
 
 struct Npy {
     std::ifstream file;
@@ -55,7 +58,7 @@ Table<T> empty(int64_t n, int64_t d) {
     return {n, d, std::vector<T>(static_cast<size_t>(n * d))};
 }
 
-// Points around centres N(0, 9 I), each around the one that `of` says.
+// Returns points around centres N(0, 9 I); of(i) is the number of the centre of point i.
 template <class T, class Of>
 Table<T> around(int64_t n, int64_t d, uint64_t seed, double spread, Of &&of) {
     Table<T> x = empty<T>(n, d);
@@ -80,7 +83,8 @@ Table<T> clusters(int64_t n, int64_t d, int64_t count, uint64_t seed) {
 
 template <class T>
 Table<T> uneven(int64_t n, int64_t d, int64_t count, uint64_t seed) {
-    const double last = std::pow(0.7, static_cast<double>(count)); // the k-th ends at (1 - 0.7^(k + 1)) / (1 - last)
+    // The uniform numbers up to (1 - 0.7^(k + 1)) / (1 - last) belong to the clusters 0 to k.
+    const double last = std::pow(0.7, static_cast<double>(count));
     return around<T>(n, d, seed, 0.3, [=](uint64_t i) {
         const double k = std::log(1 - uniform(seed + 1, i) * (1 - last)) / std::log(0.7);
         return std::min(static_cast<int64_t>(k), count - 1);
@@ -114,7 +118,7 @@ void write_npy(const std::string &path, const Table<T> &x) {
     header.resize(HEADER - 10, ' ');
     header.back() = '\n';
     std::ofstream file(path, std::ios::binary);
-    file.write("\x93NUMPY\x01\0\x76\0", 10); // 0x76 = 128 - 10
+    file.write("\x93NUMPY\x01\0\x76\0", 10); // 0x76 = 128 - 10 is the length of the rest of the header
     file << header;
     file.write(reinterpret_cast<const char *>(x.values.data()),
                static_cast<std::streamsize>(x.values.size() * sizeof(T)));

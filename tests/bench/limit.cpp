@@ -18,7 +18,8 @@ char *openblas_get_config(void);
 namespace limit {
 namespace {
 
-constexpr int64_t TILE = 256, STRIP = 64; // a strip of a tile stays in L2 between its three uses
+// A strip of a tile is written once and read by two products. It stays in L2 meanwhile.
+constexpr int64_t TILE = 256, STRIP = 64;
 
 double seconds_of(const auto &work) {
     const auto start = std::chrono::steady_clock::now();
@@ -26,7 +27,7 @@ double seconds_of(const auto &work) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// OpenBLAS with so many threads a call, for the scope.
+// Sets the number of threads of OpenBLAS for the lifetime of the object.
 class BlasThreads {
   public:
     explicit BlasThreads(int count) : before_(openblas_get_num_threads()) { openblas_set_num_threads(count); }
@@ -36,7 +37,7 @@ class BlasThreads {
     int before_;
 };
 
-// work(thread) on each of `threads` threads, the caller among them.
+// Runs work(thread) on each of `threads` threads, one of which is the calling thread.
 void in_parallel(int threads, const auto &work) {
     std::vector<std::thread> others;
     for (int t = 1; t < threads; ++t) others.emplace_back([&work, t] { work(t); });
@@ -44,7 +45,7 @@ void in_parallel(int threads, const auto &work) {
     for (std::thread &other : others) other.join();
 }
 
-// work(thread, item) for all items, whoever comes first.
+// Runs work(thread, item) for all items. A thread that is free takes the next item.
 void share_out(int threads, int64_t items, const auto &work) {
     std::atomic<int64_t> next{0};
     in_parallel(threads, [&](int thread) {
@@ -54,7 +55,8 @@ void share_out(int threads, int64_t items, const auto &work) {
 
 enum class With { plain, transposed };
 
-// c (m x n) += a (m x k, or k x m transposed) b (k x n), or with b transposed; all by rows.
+// Computes c += alpha a b, all row-major. c is m x n, a is m x k (k x m if transposed), b is k x n
+// (n x k if transposed).
 template <class T>
 void multiply_add(int64_t m, int64_t n, int64_t k, T alpha, With a_is, const T *a, int64_t lda, With b_is, const T *b,
                   int64_t ldb, T *c, int64_t ldc) {
@@ -66,8 +68,9 @@ void multiply_add(int64_t m, int64_t n, int64_t k, T alpha, With a_is, const T *
         cblas_dgemm(CblasRowMajor, kind(a_is), kind(b_is), i(m), i(n), i(k), alpha, a, i(lda), b, i(ldb), 1, c, i(ldc));
 }
 
-// A thin product, c (m x n) += a (or a transposed) b, by the faster of OpenBLAS, which may not know this processor's widest
-// registers, and a loop of vector types.
+// Computes the thin product c (m x n) += a b, or a^T b, by OpenBLAS if `blas` is set, and otherwise
+// by a loop of vector types. OpenBLAS may be the slower one, because it may not know the widest
+// registers of this processor.
 template <class T>
 void thin(int64_t m, int64_t n, int64_t k, With a_is, const T *a, int64_t lda, const T *b, T *c, int64_t ldb,
           int64_t ldc, bool blas) {
@@ -92,7 +95,8 @@ double thin_seconds(int threads, bool blas) {
     });
 }
 
-// Tried once.
+// Returns whether OpenBLAS computes a thin product faster than the loop does. Only the first call
+// measures this.
 template <class T>
 bool blas_is_faster() {
     static const bool faster = [] {
@@ -103,7 +107,9 @@ bool blas_is_faster() {
     return faster;
 }
 
-// Kernel values of rows i0.. and columns j0.., in whole blocks, to out(row, column) by rows of ld.
+// Writes the kernel values (or, if Exp is false, their exponents) of the rows from i0 on and the
+// columns from j0 on to out, whose rows are ld entries apart. It writes whole blocks, so the last
+// ones may go beyond `rows` and `cols`.
 template <bool Exp, class T>
 void values(const Points<T> &x, int64_t i0, int64_t rows, const Points<T> &y, int64_t j0, int64_t cols, T *out,
             int64_t ld) {
@@ -115,7 +121,7 @@ void values(const Points<T> &x, int64_t i0, int64_t rows, const Points<T> &y, in
                               });
 }
 
-// The tiles I >= J of a symmetric matrix, in rows.
+// Returns the places (i, j) of the tiles with i >= j of a symmetric matrix, row by row.
 std::vector<std::pair<int64_t, int64_t>> half_of(int64_t n) {
     std::vector<std::pair<int64_t, int64_t>> tiles;
     for (int64_t i = 0; i < n; i += TILE)
@@ -173,7 +179,8 @@ double kernel_matrix(const Points<T> &x, int threads) {
             const int64_t i1 = std::min(i0 + TILE, n), j1 = std::min(j0 + TILE, n);
             for (int64_t i = i0; i < i1; i += micro::ROWS)
                 for (int64_t j = j0; j < j1; j += micro::COLS<T>) {
-                    // The mirror tile gets as many values, but not turned: turning them costs, storing them is a must.
+                    // The mirror tile gets the same values, but not transposed: every
+                    // implementation has to store them, but perhaps not to transpose them.
                     T *here = &k[i * n + j], *mirror = &k[(j0 + i - i0) * n + i0 + j - j0];
                     const bool both = i0 != j0;
                     micro::block<true>(x.row(i), x.u() + i, x.panel(j), x.u() + j, x.d,
@@ -221,19 +228,22 @@ template <class T>
 double factor(const Points<T> &x, int64_t m, int threads) {
     constexpr int64_t ROUND = 128, ROWS = 1024, WIDE = micro::COLS<T>;
     const int64_t n = x.padded, padded = pad(m, micro::COLS<T>), tiles = (n + ROWS - 1) / ROWS;
-    const int64_t stride = padded + micro::COLS<T>; // rows a power of two apart would share few sets of a cache
+    // With a power of two as the stride, the rows would compete for a few sets of the cache.
+    const int64_t stride = padded + micro::COLS<T>;
     const bool blas = blas_is_faster<T>();
     const BlasThreads one(1);
     const double seconds = seconds_of([&] {
         Fresh<T> l(n * stride);
         for (int64_t s = 0; s < padded; s += ROUND) {
             const int64_t width = std::min(ROUND, padded - s);
-            const std::vector<T> pivots(static_cast<size_t>(padded * WIDE), T(-1e-3)); // their rows, turned
+            const std::vector<T> pivots(static_cast<size_t>(padded * WIDE), T(-1e-3)); // replace their rows of L
             share_out(threads, tiles, [&](int, int64_t tile) {
                 const int64_t i = tile * ROWS, rows = std::min(ROWS, n - i);
                 T *here = &l[i * stride + s];
                 values<true>(x, i, rows, x, s, width, here, stride);
-                for (int64_t j = 0; j < width; j += WIDE) // with half of the columns of their own: a round's triangle
+                // A column is also updated by the columns before it in its own round: on average,
+                // by half of them.
+                for (int64_t j = 0; j < width; j += WIDE)
                     thin<T>(rows, WIDE, s + width / 2, With::plain, &l[i * stride], stride, pivots.data(), here + j,
                             WIDE, stride, blas);
             });
@@ -249,7 +259,7 @@ double transform(const Points<T> &x, const Points<T> &centres, int64_t r, int th
     const bool blas = blas_is_faster<T>();
     const int64_t p = blas ? r : pad(r, micro::LANES<T>);
     Fresh<T> a(m * p), f(x.padded * p), tiles(threads * STRIP * TILE);
-    std::fill_n(f.data(), x.padded * p, T(1)); // touched: the caller's array is not new
+    std::fill_n(f.data(), x.padded * p, T(1)); // maps the pages of f, as those of a caller's array are
     const BlasThreads one(1);
     const double seconds = seconds_of([&] {
         share_out(threads, strips, [&](int thread, int64_t strip) {
@@ -270,8 +280,9 @@ double one_row(int64_t m, int64_t d, int64_t r) {
     constexpr int CALLS = 2000;
     const int64_t padded = pad(m, micro::LANES<T>);
     Fresh<T> c(padded * d), x(d), k(padded), a(padded * r + 1), f(r + 1);
+    // Computes out = matrix in, or matrix^T in, for a column-major matrix of rows x cols.
     const auto times = [](CBLAS_TRANSPOSE kind, int64_t cols, int64_t rows, const T *matrix, const T *in, T *out) {
-        const auto i = [](int64_t size) { return static_cast<blasint>(size); }; // matrix: by columns, each of `rows`
+        const auto i = [](int64_t size) { return static_cast<blasint>(size); };
         if constexpr (sizeof(T) == 4)
             cblas_sgemv(CblasColMajor, kind, i(rows), i(cols), 1, matrix, i(rows), in, 1, 0, out, 1);
         else
@@ -305,7 +316,7 @@ double gemm(int64_t n, int threads, bool tiled) {
 }
 
 double pairs(double count, int64_t d) {
-    constexpr int64_t SIDE = 128, BLOCKS = 32; // the rows do not stay in the first cache
+    constexpr int64_t SIDE = 128, BLOCKS = 32; // too many rows for the L1 cache
     Fresh<float> x(BLOCKS * SIDE * d), c(SIDE * SIDE);
     for (int64_t k = 0; k < BLOCKS * SIDE * d; ++k) x[k] = 1.F / static_cast<float>(1 + k % 97);
     for (int64_t k = 0; k < SIDE * SIDE; ++k) c[k] = 0;
@@ -341,7 +352,8 @@ double best_of_three(const auto &work) {
     return best;
 }
 
-// Values a second of one tile of 256 x 256 per thread, over and over.
+// Returns the kernel values (or, if Exp is false, exponents) per second. Each thread computes one
+// tile of 256 x 256 repeatedly.
 template <bool Exp, class T>
 double values_per_second(int threads) {
     constexpr int64_t D = 16, TIMES = 200;
@@ -358,7 +370,8 @@ double values_per_second(int threads) {
            });
 }
 
-// Bytes a second: a[i] = b[i] + s c[i] over arrays past the caches (three streams), or zeros into fresh memory.
+// Returns the bytes per second of a[i] = b[i] + s c[i] over arrays larger than the caches; the
+// three arrays are counted.
 double triad(int threads) {
     constexpr int64_t COUNT = int64_t{1} << 24, W = micro::LANES<double>;
     Fresh<double> a(COUNT), b(COUNT), c(COUNT);
@@ -374,6 +387,7 @@ double triad(int threads) {
            });
 }
 
+// Returns the bytes per second of storing ones into fresh memory.
 double first_touch(int threads) {
     constexpr int64_t COUNT = int64_t{1} << 25, W = micro::LANES<double>;
     return sizeof(double) * COUNT / best_of_three([&] {

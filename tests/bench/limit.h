@@ -42,7 +42,7 @@ class Points {
 template <class T>
 double kernel_matrix(const Points<T> &x, int threads);
 
-// A pass y = K q; q and y are x.padded x p, row-major, and y is overwritten. It computes dot
+// A pass y = K q. q and y are x.padded x p, row-major, and y is overwritten. The work is the dot
 // product and exp of half of the values, and two thin products with each tile. If stride > 1, only
 // every stride-th tile is computed, and the seconds are scaled to all tiles.
 template <class T>

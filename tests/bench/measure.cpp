@@ -1,4 +1,5 @@
-// How a row is measured: contestants in turn, a probe before and after, again if the probe moved.
+// Measures a row. The contestants run in turn, and a probe runs before and after them; if the two
+// times of the probe differ, the row is measured again.
 #include "bench.h"
 
 #include <cstring>
@@ -7,9 +8,13 @@
 
 namespace {
 
-constexpr double STEADY = 1.15; // probes before and after a row may differ by so much
+// The machine counts as quiet if the times of the probe before and after a row differ by at most
+// this factor.
+constexpr double STEADY = 1.15;
 constexpr int ATTEMPTS = 5;
-constexpr double SLOW = 5; // seconds: three runs of such a peer are enough, two of one that is printed only
+// A peer whose best run takes this many seconds runs three times at most. A peer that is only
+// printed runs twice at most.
+constexpr double SLOW = 5;
 
 double probe(const Row &row, const Options &options) {
     const auto once = [&] {
@@ -33,7 +38,7 @@ void round(Row &row) {
     }
 }
 
-// Ratios that were missed, and those that could not be had.
+// Returns the ratios that were missed, and those that are unknown because a peer did not run.
 std::pair<std::string, std::string> judge(const Row &row) {
     std::string missed, unknown;
     const double ours = row.ours_runs.empty() ? NAN : best(row.ours_runs);
@@ -45,7 +50,8 @@ std::pair<std::string, std::string> judge(const Row &row) {
     return {missed, unknown};
 }
 
-double status_of(const char *field) { // kB in /proc/self/status
+// Returns a field of /proc/self/status in kB.
+double status_of(const char *field) {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);)
         if (line.rfind(field, 0) == 0) return std::stod(line.substr(std::strlen(field)));
@@ -57,7 +63,7 @@ double status_of(const char *field) { // kB in /proc/self/status
 void measure(Row &row, const Options &options) {
     const int rounds = row.rounds > 0 ? row.rounds : options.rounds;
     bool steady = false;
-    while (!steady && row.attempts < (rounds > 1 ? ATTEMPTS : 1)) { // hours are not spent twice
+    while (!steady && row.attempts < (rounds > 1 ? ATTEMPTS : 1)) { // a row of one round takes too long to be repeated
         ++row.attempts;
         row.ours_runs.clear();
         row.limit_runs.clear();
@@ -91,7 +97,7 @@ void measure(Row &row, const Options &options) {
 
 Growth::Growth() {
     malloc_trim(0);
-    std::ofstream("/proc/self/clear_refs") << "5"; // VmHWM starts again from here
+    std::ofstream("/proc/self/clear_refs") << "5"; // sets VmHWM to the present resident memory
     start_ = status_of("VmRSS:");
 }
 double Growth::mebibytes() const { return (status_of("VmHWM:") - start_) / 1024; }

@@ -30,7 +30,7 @@ void Peer::start() {
 
 Peer::~Peer() {
     if (pid_ <= 0) return;
-    std::fclose(to_); // the end of its input is the end of it
+    std::fclose(to_); // the process ends at the end of its input
     std::fclose(from_);
     waitpid(pid_, nullptr, 0);
 }

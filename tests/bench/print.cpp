@@ -1,4 +1,4 @@
-// What is shown of a row, and of the machine.
+// Prints the results of rows and the description of the machine, and converts them to JSON.
 #include "bench.h"
 
 #include <cstdio>
@@ -17,7 +17,8 @@ std::string duration(double seconds) {
     return text;
 }
 
-// One contestant: its best, its ratio and what that had to be, all its runs.
+// Prints the line of a contestant: its best time, its ratio with the ratio demanded, and the times
+// of all runs.
 void print_line(const std::string &name, const std::vector<double> &runs, const std::string &ratio,
                 const std::string &remark) {
     std::printf("  %-26s %12s  %-28s", name.c_str(), runs.empty() ? "-" : duration(best(runs)).c_str(), ratio.c_str());

@@ -45,7 +45,7 @@ Passes::Passes(const Problem<T> &problem, const Json &report, int64_t stride)
     if (report.contains("passes"))
         for (const Json &pass : report["passes"])
             add(pass["width"], pass["dtype"] == "f32" ? MERCER_F32 : MERCER_F64, 1);
-    else // a library that does not tell: of the width block-krylov takes by default
+    else // without "passes" in the report, they are assumed to have the default width of block-krylov
         add(report["r"].get<int64_t>() + 8, own, report["kernel_passes"]);
     for (const Kind &kind : kinds_)
         if (kind.dtype == MERCER_F32)
@@ -76,7 +76,7 @@ double residual_of(const Problem<T> &problem, const mercer::Model &model) {
     const limit::Points<double> &points = *shared;
     const mercer_view a = model.tensor("A"), lambda = model.tensor("lambda");
     const int64_t n = problem.x.n, r = a.cols;
-    if (a.rows != n) return NAN; // no kpca
+    if (a.rows != n) return NAN; // the model is not of method kpca
     Fresh<double> v(points.padded * r), y(points.padded * r);
     for (int64_t k = 0; k < n * r; ++k) v[k] = static_cast<double>(static_cast<const T *>(a.data)[k]);
     limit::pass(points, v.data(), y.data(), r, static_cast<int>(problem.threads));

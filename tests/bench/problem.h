@@ -28,7 +28,7 @@ struct Problem {
     }
 };
 
-// The text of a parameter with all digits, so that it reads back unchanged.
+// Returns a number as text with all digits, so that it is read back unchanged.
 inline std::string text_of(double value) {
     char text[32];
     std::snprintf(text, sizeof text, "%.17g", value);

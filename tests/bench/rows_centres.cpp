@@ -1,4 +1,5 @@
-// Centres by k-means, herding, thinning and leverage scores: the reduction alone, n = 100 000 in 1 GiB.
+// Benchmark rows for the selection of centres by k-means, herding, thinning and leverage scores.
+// Only the reduction of n = 100 000 rows in 1 GiB is timed.
 #include "problem.h"
 
 #include <numeric>
@@ -13,7 +14,8 @@ Table<T> data_of(const Bench &bench, bool cubic) {
     return cubic ? cube<T>(bench.rows(N), D, 1) : clusters<T>(bench.rows(N), D, 20, 1);
 }
 
-// Seconds of /timings/reduce of fits by subsampled, which do little more; the report of a first one.
+// Sets row.ours to a function that times the reduction (/timings/reduce) in a fit by subsampled,
+// which does little else. Returns the report of a first, untimed fit.
 template <class T>
 Json time_reduction(Bench &bench, Row &row, std::shared_ptr<Problem<T>> problem, Settings settings,
                     std::shared_ptr<std::vector<int64_t>> landmarks = nullptr) {
@@ -27,7 +29,8 @@ Json time_reduction(Bench &bench, Row &row, std::shared_ptr<Problem<T>> problem,
     return report;
 }
 
-// From the same rows as scikit-learn, and as many iterations.
+// Both k-means start from the same rows, and scikit-learn stops after as many iterations as ours
+// took.
 void kmeans(Bench &bench, Row &row, bool cubic) {
     const int64_t m = bench.centres(M);
     auto problem = std::make_shared<Problem<double>>(bench, row, data_of<double>(bench, cubic), SIGMA);
@@ -49,7 +52,8 @@ void kmeans(Bench &bench, Row &row, bool cubic) {
     bench.against(row, bench.python, "scikit-learn KMeans, lloyd", 1, "kmeans", problem->path, numbers);
 }
 
-// Against the kernel values that it says it took, at the rate of values to 512 centres.
+// Compares the time of a reducer with that of as many kernel values as its report counts, measured
+// on the values between all rows and 512 centres.
 void by_kernel(Bench &bench, Row &row, const std::string &reducer, double allowed, Settings more) {
     const int64_t m = bench.centres(M);
     auto problem = std::make_shared<Problem<float>>(bench, row, data_of<float>(bench, false), SIGMA);
@@ -58,7 +62,7 @@ void by_kernel(Bench &bench, Row &row, const std::string &reducer, double allowe
     for (const auto &[name, value] : report["reported"].items())
         row.checks.push_back({name, value.get<double>(), PRINTED});
     const double order = report["m"].get<double>(),
-                 values = report["kernel_evaluations"].get<double>() - order * order; // the lift's own
+                 values = report["kernel_evaluations"].get<double>() - order * order; // the lift takes m^2
     row.checks.push_back({"kernel values over n m", values / (double(problem->x.n) * double(m)), PRINTED});
     auto points = problem->points<float>();
     const int64_t centres = std::min<int64_t>(512, problem->x.n);

@@ -1,4 +1,4 @@
-// Files: CSV as numbers in memory.
+// Benchmark rows for files: a CSV file is read into memory as numbers.
 #include "problem.h"
 
 #include <charconv>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t D = 16;
 
-// Numbers that round-trip, under a line of names.
+// Writes a line of column names, and numbers with enough digits to be read back unchanged.
 void write_csv(const std::string &path, const Table<double> &x) {
     std::ofstream file(path);
     for (int64_t j = 0; j < x.d; ++j) file << (j ? "," : "") << "column" << j;
@@ -21,7 +21,8 @@ void write_csv(const std::string &path, const Table<double> &x) {
     file << '\n';
 }
 
-// The file into memory, and std::from_chars on each of its numbers: what nobody can leave out who reads it with one thread.
+// Returns the seconds of reading the file into memory and converting each number by
+// std::from_chars, which no reader with one thread can avoid.
 double seconds_of_numbers(const std::string &path, int64_t count) {
     Clock clock;
     std::ostringstream all;

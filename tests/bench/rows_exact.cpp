@@ -1,4 +1,4 @@
-// Exact kernel PCA: whole fits against the limit of their passes.
+// Benchmark rows for exact kernel PCA. Whole fits are compared with the limit of their passes.
 #include "problem.h"
 
 namespace {
@@ -19,7 +19,8 @@ double seconds_of_fit(const mercer::Recipe &recipe, const Problem<T> &problem, c
     return clock.seconds();
 }
 
-// max_j |lambda_j / exact_j - 1|, exact from ARPACK on the stored f64 matrix.
+// Returns max_j |lambda_j / exact_j - 1|, where the exact eigenvalues come from ARPACK on the
+// stored f64 matrix.
 double eigenvalue_error(Bench &bench, const Json &report, const std::string &path) {
     const std::vector<double> exact = bench.python.ask("eigenvalues", path, {SIGMA, double(R)}).values;
     double worst = 0;
@@ -28,7 +29,8 @@ double eigenvalue_error(Bench &bench, const Json &report, const std::string &pat
     return worst;
 }
 
-// A first fit, unmeasured: it shows how many passes there are, how much memory, how good.
+// Runs a first fit, which is not timed, and checks its memory and its residual. Returns its report,
+// which lists the passes.
 template <class T>
 Json first_fit(const mercer::Recipe &recipe, const Problem<T> &problem, const mercer::Run &run, Row &row,
                double memory) {
@@ -79,7 +81,7 @@ void exact(Bench &bench, Row &row, bool scores) {
     bench.against(row, bench.r, "R RSpectra, stored", NONE, "kpca", path, numbers);
 }
 
-// How many passes other spectra take: printed.
+// Prints how many passes fits to data with other spectra take.
 template <class T>
 void passes(Bench &bench, Row &row) {
     const int64_t n = bench.rows(10000);
@@ -97,7 +99,7 @@ void passes(Bench &bench, Row &row) {
     count("cube, sigma 1 (slow)", cube<T>(n, D, 1), 1);
 }
 
-// n = 50 000 in 1 GiB.
+// Measures fits of n = 50 000 rows in 1 GiB.
 void budget(Bench &bench, Row &row) {
     auto problem = std::make_shared<Problem<float>>(bench, row, clusters<float>(bench.rows(50000), D, 20, 1), SIGMA);
     auto recipe = std::make_shared<mercer::Recipe>(recipe_of(bench, "kpca", SIGMA, COMPONENTS));
@@ -119,7 +121,8 @@ void budget(Bench &bench, Row &row) {
                              {}});
 }
 
-// n = 1 000 000 from a file in 1 GiB: one run; of the limit's tiles only each 100th is computed.
+// Measures one fit of n = 1 000 000 rows from a file in 1 GiB. The limit is measured on every 100th
+// tile of the kernel matrix.
 void million(Bench &bench, Row &row) {
     const int64_t n = bench.rows(1000000);
     auto problem = std::make_shared<Problem<float>>(bench, row, clusters<float>(n, D, 20, 1), SIGMA);
@@ -129,7 +132,7 @@ void million(Bench &bench, Row &row) {
     Clock clock;
     const mercer::Model model = mercer::Model::fit(recipe, *data, bench.run(int64_t{1} << 30));
     const double seconds = clock.seconds();
-    row.checks.push_back({"MiB, resident", growth.mebibytes(), 1024 + 200}); // BLAS's buffers and the stacks
+    row.checks.push_back({"MiB, resident", growth.mebibytes(), 1024 + 200}); // 200 for BLAS's buffers and the stacks
     const Json report = report_of(model);
     auto passes = std::make_shared<Passes>(*problem, report, bench.options.tiny ? 1 : 100);
     double residual = 0;

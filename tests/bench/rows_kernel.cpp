@@ -1,11 +1,11 @@
-// Kernel matrices, and BLAS by itself.
+// Benchmark rows for kernel matrices, and for BLAS alone.
 #include "problem.h"
 
 namespace {
 
 constexpr double SIGMA = 5;
 
-// The largest error of some entries, against the formula in long double.
+// Returns the largest error of 2000 entries, compared with the formula in long double.
 template <class T>
 double largest_error(const Table<T> &x, double sigma, const Fresh<T> &k) {
     double worst = 0;
@@ -32,7 +32,8 @@ void kernel_matrix(Bench &bench, Row &row, int64_t d, double sklearn) {
     {
         Fresh<T> k(n * n);
         recipe->kernel(problem->data, nullptr, mercer::row_major(k.data(), n, n));
-        // A few roundings of numbers about |x|^2 / sigma^2 = 16 in the exponent.
+        // The error of the exponent is a few roundings of |x|^2 / sigma^2, which is at most 14
+        // here.
         row.checks.push_back(
             {"largest error of an entry", largest_error(problem->x, sigma, k), sizeof(T) == 4 ? 1e-5 : 1e-14});
     }
@@ -54,7 +55,8 @@ double best_of(int times, const auto &seconds) {
     return best;
 }
 
-// All kernels of the registry as they are by default, on rows >= 0, for all want those: what one costs beside the Gaussian.
+// Prints the time of the matrix of each kernel of the registry, relative to the limit of the
+// Gaussian. Parameters have their defaults. The data are not negative, as some kernels require.
 template <class T>
 void all_kernels(Bench &bench, Row &row) {
     const int64_t n = bench.rows(10000);
@@ -69,7 +71,8 @@ void all_kernels(Bench &bench, Row &row) {
         recipe.set("kernel", name);
         const std::vector<mercer_row> rows = recipe.rows();
         const auto is_width = [](const mercer_row &one) { return one.name == std::string("kernel.sigma"); };
-        if (std::any_of(rows.begin(), rows.end(), is_width)) recipe.set("kernel.sigma", 1); // no search on the data
+        // Without a width, the library would choose one from the data, which takes time.
+        if (std::any_of(rows.begin(), rows.end(), is_width)) recipe.set("kernel.sigma", 1);
         const double seconds = best_of(3, [&] {
             Clock clock;
             Fresh<T> k(n * n);

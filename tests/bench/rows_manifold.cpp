@@ -1,4 +1,5 @@
-// Diffusion maps and spectral clustering: in full against the limit of their passes, and through a reducer.
+// Benchmark rows for diffusion maps and spectral clustering: full fits, which are compared with the
+// limit of their passes, and fits through a reducer.
 #include "problem.h"
 
 namespace {
@@ -16,7 +17,7 @@ std::function<double()> fits(std::shared_ptr<mercer::Recipe> recipe, std::shared
     };
 }
 
-// lambda_1 ... of the walk on the same rows, by ARPACK on the stored f64 matrix.
+// Checks lambda_1 ... of the walk on the rows against ARPACK on the stored f64 matrix.
 void check_walk(Bench &bench, Row &row, const Json &report, const std::string &path, double allowed) {
     try {
         const std::vector<double> exact = bench.python.ask("walk_eigenvalues", path, {SIGMA, double(R), 1}).values;
@@ -44,7 +45,7 @@ void full(Bench &bench, Row &row) {
                   {SIGMA, double(R)});
 }
 
-// What is known of n = 100 000 rows through few of them; scikit-learn at a tenth of the rows.
+// Measures fits of n = 100 000 rows through a reducer. scikit-learn gets a tenth of the rows.
 void reduced(Bench &bench, Row &row, const std::string &method, const Settings &reducer) {
     auto problem = std::make_shared<Problem<float>>(bench, row, clusters<float>(bench.rows(100000), D, 20, 1), SIGMA);
     Settings settings = reducer;

@@ -1,4 +1,5 @@
-// The methods beside each other on the same data: what docs/choosing.md rests on. Printed only.
+// Benchmark rows that compare the methods on the same data. The values are only printed;
+// docs/choosing.md uses them.
 #include "problem.h"
 
 namespace {
@@ -18,7 +19,7 @@ void methods(Bench &bench, Row &row, const Table<float> &x, double sigma) {
         {"nystrom", {{"reducer.m", few(2000)}}},
         {"subsampled", {{"reducer.m", few(2000)}}},
     };
-    std::vector<double> exact; // of the first way
+    std::vector<double> exact; // of the first way, kpca
     for (auto [method, settings] : ways) {
         std::string name = method;
         for (const auto &[key, value] : settings) name += " " + value;

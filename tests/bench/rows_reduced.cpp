@@ -1,4 +1,4 @@
-// Pivoted Cholesky, and method auto.
+// Benchmark rows for pivoted Cholesky and for the method auto.
 #include "problem.h"
 
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace {
 constexpr double SIGMA = 5;
 constexpr int64_t D = 16, R = 10;
 
-// The numbers of the model's centres among the rows, in the order of their selection.
+// Returns the row indices of the model's centres, in the order of their selection.
 std::vector<double> chosen_rows(const mercer::Model &model, const Table<double> &x) {
     std::map<std::vector<double>, int64_t> numbers;
     for (int64_t i = 0; i < x.n; ++i) numbers.emplace(std::vector<double>(x.row(i), x.row(i) + x.d), i);
@@ -22,7 +22,8 @@ std::vector<double> chosen_rows(const mercer::Model &model, const Table<double> 
     return out;
 }
 
-// The selection alone: what the report calls timings/reduce, of a fit that then does little more.
+// Measures the selection alone: timings/reduce in the report of a fit by subsampled, which does
+// little else.
 void selection(Bench &bench, Row &row, const std::string &reducer, int64_t size) {
     const int64_t m = bench.centres(size);
     auto problem = std::make_shared<Problem<double>>(bench, row, clusters<double>(bench.rows(50000), D, 20, 1), SIGMA);
@@ -57,13 +58,16 @@ void selection(Bench &bench, Row &row, const std::string &reducer, int64_t size)
     }
 }
 
-// The two ways that `auto` chooses from, forced by hand: exact passes that stop as early as auto's own ...
+// Returns the first of the two strategies that `auto` chooses from: exact passes. Their tolerance
+// follows from the accuracy 0.01, but without the upper limit of 1e-6 that `auto` sets, so they may
+// stop earlier.
 mercer::Recipe iterated(Bench &bench, double sigma, const std::vector<double> &exact) {
     const double tol = 0.01 * exact.back() / exact.front() / 4;
     return recipe_of(bench, "kpca", sigma, {{"output.components", std::to_string(R)}, {"solver.tol", text_of(tol)}});
 }
 
-// ... and Nystrom with so many rows of its residual behind the proof.
+// Returns the second strategy: nystrom with m rows by rpcholesky. The certificates use `rows` rows
+// of the residual, or only cheap bounds if rows = 0.
 mercer::Recipe projected(Bench &bench, double sigma, int64_t m, int64_t rows) {
     return recipe_of(bench, "nystrom", sigma,
                      {{"reducer", "rpcholesky"},
@@ -73,7 +77,8 @@ mercer::Recipe projected(Bench &bench, double sigma, int64_t m, int64_t rows) {
                       {"output.components", std::to_string(R)}});
 }
 
-// The largest relative error that a report's bounds leave open.
+// Returns the largest relative error of an eigenvalue that its certified bounds allow. Eigenvalues
+// whose lower bound is not positive are ignored.
 double left_open(const Json &report) {
     double worst = 0;
     for (const Json &entry : report["certificates"]) {
@@ -84,8 +89,10 @@ double left_open(const Json &report) {
     return worst;
 }
 
-// With the m that auto took and as good a proof. Where auto went the exact way: with the least m, doubled from its last look,
-// that proves the accuracy; none where a quarter of the rows does not.
+// Returns a recipe of the second strategy that certifies the accuracy. If `auto` took this
+// strategy, m and the number of rows of the residual are those of its fit. Otherwise m is doubled,
+// from the m of auto's last attempt on, until the accuracy is certified. If a quarter of the rows
+// is not enough, there is no such recipe.
 template <class Fit>
 std::optional<mercer::Recipe> approximate(Bench &bench, double sigma, const Json &report, int64_t n, Fit &&fit) {
     const Json &attempts = report["strategy"]["attempts"];

@@ -1,8 +1,11 @@
-// Kernel PCA of 100 000 rows through their shadow, against scikit-learn's Nystroem + PCA; no proofs, as the peer has none. How
-// right a fit is: the largest relative error of its eigenvalues, those of exact kernel PCA of all rows being right.
+// Benchmark rows for kernel PCA of 100 000 rows of data through their shadow, compared with
+// scikit-learn's Nystroem + PCA. Our fits compute no certificates, because the peer has none. The
+// error of a fit is the largest relative error of its eigenvalues; the reference is exact kernel
+// PCA of all rows.
 //
-// `uneven` data are what a shadow is for: rows that repeat each other, rare clusters that random rows miss. Of clusters that are
-// all alike and wide (`-clusters`, printed) it takes more rows from between them than random ones do, and is less right.
+// The data `uneven` suit a shadow: rows nearly repeat each other, and random rows miss the rare
+// clusters. On clusters that are equally large and wide (`-clusters`, printed), a shadow has more
+// landmarks between the clusters than random rows have, and its eigenvalues are less accurate.
 #include "problem.h"
 
 namespace {
@@ -22,7 +25,7 @@ mercer::Recipe through_shadow(Bench &bench, const std::string &method, Settings 
     return recipe_of(bench, method, SIGMA, std::move(settings));
 }
 
-// The ell that gives about m centres.
+// Returns the setting of ell at which the shadow has about m centres.
 Settings ell_of(Bench &bench, const Problem<float> &problem, int64_t m) {
     const mercer::Recipe recipe = through_shadow(bench, "rskpca", {{"reducer.m", std::to_string(m)}});
     const Json report = report_of(mercer::Model::fit(recipe, problem.data, bench.run()));
@@ -36,7 +39,8 @@ std::vector<double> exact_eigenvalues(Bench &bench, const Problem<float> &proble
     return eigenvalues_of(report_of(mercer::Model::fit(recipe, problem.data, bench.run())));
 }
 
-// Whole fits by the recipe; what the first one reports.
+// Sets row.ours to a function that times a fit by the recipe. Returns the report of a first,
+// untimed fit.
 Json time_fits(Bench &bench, Row &row, const std::shared_ptr<Problem<float>> &problem, mercer::Recipe recipe) {
     auto kept = std::make_shared<mercer::Recipe>(std::move(recipe));
     row.ours = [=, run = bench.run()] {

@@ -1,4 +1,5 @@
-// Reducers shadow and farthest against plain loops, per core: all run on one thread.
+// Benchmark rows for the reducers shadow and farthest, compared with plain loops. All of them run
+// on one thread.
 #include "problem.h"
 
 #include <filesystem>
@@ -14,7 +15,8 @@ struct Shadow {
     double seconds = 0, pairs = 0;
 };
 
-// Algorithm 2 as one loop: each row looks for the first centre that covers it.
+// The shadow by Algorithm 2 of the paper on reduced sets, as a single loop: each row is assigned to
+// the first centre within epsilon, or becomes a new centre.
 template <class T>
 Shadow plain_loop(const Table<T> &x, double epsilon) {
     Shadow out;
@@ -49,7 +51,8 @@ mercer::Run one_thread(Bench &bench) {
     return run;
 }
 
-// Centres or weights of the model that are not the loop's.
+// Returns how many centres of the model differ from those of the plain loop, in position or in
+// weight, or INFINITY if the numbers of centres differ.
 template <class T>
 double differences(const mercer::Model &model, const Table<T> &x, const Shadow &plain) {
     const mercer_view c = model.tensor("C"), w = model.tensor("w");
@@ -70,7 +73,7 @@ double reduce_seconds(const mercer::Recipe &recipe, const mercer::Data &data, co
     return report_of(mercer::Model::fit(recipe, data, run))["timings"]["reduce"].get<double>();
 }
 
-// How the time grows: printed.
+// Prints the time of the reduction for this n, d and m. Several calls show how the time grows.
 void growth(Bench &bench, Row &row, int64_t n, int64_t d, int64_t m) {
     const Table<float> x = clusters<float>(bench.rows(n), d, 20, 1);
     const mercer::Data data = mercer::Data::from_view(bench.context, mercer::row_major(x.values.data(), x.n, x.d));
@@ -129,7 +132,8 @@ void shadow_of_images(Bench &bench, Row &row, const std::string &name, int64_t n
     shadow(bench, row, std::move(x), x.n / 3, 12);
 }
 
-// A plain loop too: each centre's distances to all rows.
+// The reducer farthest as a plain loop, which computes the distances from each centre to all rows.
+// Returns the seconds.
 template <class T>
 double farthest_loop(const Table<T> &x, int64_t first, int64_t m, std::vector<int64_t> &index) {
     std::vector<double> to(static_cast<size_t>(x.n), INFINITY);

@@ -1,4 +1,4 @@
-// Scores of new points: very many, and one.
+// Benchmark rows for scores of new points: of a million points, and of a single one.
 #include "allocations.h"
 #include "problem.h"
 
@@ -9,7 +9,7 @@ namespace {
 constexpr double SIGMA = 5;
 constexpr int64_t D = 16, R = 10;
 
-// A model of m centres on R components.
+// Fits a model with m centres and R components.
 template <class T>
 mercer::Model model_of(Bench &bench, const Table<T> &x, int64_t m) {
     const mercer::Data data = mercer::Data::from_view(bench.context, mercer::row_major(x.values.data(), x.n, x.d));
@@ -24,7 +24,7 @@ void many(Bench &bench, Row &row, int64_t size) {
     auto problem = std::make_shared<Problem<T>>(bench, row, clusters<T>(n, D, 20, 1), SIGMA);
     const Table<T> head{few, D, {problem->x.values.begin(), problem->x.values.begin() + few * D}};
     auto model = std::make_shared<mercer::Model>(model_of(bench, head, m));
-    auto scores = std::make_shared<std::vector<T>>(static_cast<size_t>(n * R), T(1)); // touched
+    auto scores = std::make_shared<std::vector<T>>(static_cast<size_t>(n * R), T(1)); // not new memory
     const mercer::Run run = bench.run();
     const auto transform = [=] {
         Clock clock;
@@ -85,7 +85,8 @@ void one(Bench &bench, Row &row) {
     row.allowed = 2;
 }
 
-// Scores of one row of few centres, asked for in some way: what it costs beside the plain call of C.
+// Transforms one row by a model of few centres in several ways, which are compared with the plain
+// call of C.
 class Few {
   public:
     static constexpr int64_t CALLS = 20000;
@@ -101,7 +102,8 @@ class Few {
     }
     void from_cpp() { model_.transform(query_.data, {mercer::row_major(scores_.data(), 1, R)}); }
 
-    // Of a call, in the best of twenty pieces: one takes less than the system leaves to a process at a time.
+    // Returns the seconds of a call, from the fastest of twenty pieces of the calls. A piece is
+    // shorter than a time slice of the scheduler, so some pieces run without interruption.
     template <class Call>
     static double seconds(Call &&call) {
         constexpr int64_t PIECE = CALLS / 20;
@@ -113,7 +115,7 @@ class Few {
         }
         return least;
     }
-    // The slowest hundredth begins there, in medians.
+    // Returns the 99th percentile of the time of a call, divided by the median.
     template <class Call>
     static double tail(Call &&call) {
         std::vector<double> times;

@@ -1,9 +1,10 @@
 """same_bits.py BUILD_A BUILD_B: do two builds of the library give the same models, bit for bit?
 
-For a change that moves code and should move no number. Each build (a folder of Meson) fits all methods on real-like rows, in
-both types, with the kernel matrix streamed and stored, on 1, 2 and 8 threads, and with other reducers, kernels, scalings,
-certificates and kinds of data on 2; models are then compressed and applied to rows. Tensors and outputs are compared as bytes,
-and the largest difference is counted in units of rounding of the larger number.
+This is a test for changes that move code and must not change a number. Each build (a build folder of Meson) fits all
+methods to rows that resemble real data, in both types, with the kernel matrix streamed and stored, on 1, 2 and 8
+threads; other reducers, kernels, scalings, certificates and kinds of data are fitted on 2 threads. The models are
+applied to rows, and every fifth one is compressed. Tensors and outputs are compared as bytes, and the largest
+difference is counted in units of rounding of the largest entry of its column.
 """
 import json
 import os
@@ -18,7 +19,7 @@ DTYPES = {'F32': np.float32, 'F64': np.float64, 'I64': np.int64}
 
 
 def rows(count, seed):
-    """Clusters of unequal size, a skewed column, heavy tails, repeated rows."""
+    """Returns rows in clusters of unequal size, with a skewed column, a column with heavy tails, and repeated rows."""
     random = np.random.default_rng(seed)
     x = random.normal(size=(count, COLUMNS)) * 0.4 + random.choice(6, size=(count, 1), p=[.4, .3, .1, .1, .05, .05])
     x[:, 1] = np.exp(x[:, 1])
@@ -70,7 +71,8 @@ def cases():
 
 
 def run(build, folder, number, data, words):
-    """The tensors of a fit, of what it is compressed to, and of its outputs; or what was said instead."""
+    """Returns the tensors of a fitted model, those of its compressed model and its scores, or the message of a
+    refusal."""
     command = os.path.join(build, 'bindings/cli/mercer')
     env = {**os.environ, 'MERCER_PLUGIN_PATH': os.path.join(os.path.abspath(build), 'plugins'), 'OMP_WAIT_POLICY': 'passive'}
     model = os.path.join(folder, 'model.safetensors')
@@ -92,7 +94,7 @@ def run(build, folder, number, data, words):
 
 
 def units(a, b):
-    """The largest difference in units of rounding of the largest entry of its column."""
+    """Returns the largest difference in units of rounding of the largest entry of its column."""
     if a.dtype == np.int64:
         return np.inf
     scale = np.abs(a).max(axis=0) if a.size else 1

@@ -1,11 +1,11 @@
 """documents.py MERCER BENCH SOURCE [--write]: do the documents say what the library says of itself?
 
-README.md                           its commands are run; tables of methods and kernels: the registry
-docs/parameters.md                  the registry
-docs/reference.md                   the comments of mercer.h
-docs/*.md and their pictures        their commands are run
-docs/choosing.md                    the rows of the bench that it names exist
-With --write they are brought up to date (`./dev docs`); otherwise a difference is an error.
+README.md                           output of its commands; tables of methods and kernels from the registry
+docs/parameters.md                  made from the registry
+docs/reference.md                   made from the comments of mercer.h
+docs/*.md and their pictures        output of their commands
+docs/choosing.md                    the rows of the bench that it names must exist
+With --write the documents are brought up to date (`./dev docs`); otherwise a difference is an error.
 """
 import glob
 import difflib
@@ -21,10 +21,13 @@ from session import Session, same
 
 
 def wanted(mercer, read, home, pages, links):
-    """{path: the text that it should have}, which is the present text where that is as good."""
+    """Returns {path: the text that the file should have}, which is the present text if it differs only in details
+    that may vary."""
     build = os.path.dirname(os.path.dirname(os.path.dirname(mercer)))
+    # HOME is an empty folder and MERCER_PLUGIN_PATH is not set, so only the library's own plugins
+    # are found.
     environment = {'PATH': f'{os.path.dirname(mercer)}:/usr/bin:/bin', 'HOME': home, 'LC_ALL': 'C.UTF-8',
-                   'OMP_WAIT_POLICY': 'passive', # no plugins but the library's own
+                   'OMP_WAIT_POLICY': 'passive',
                    'LD_LIBRARY_PATH': f'{build}/src', 'PKG_CONFIG_PATH': f'{build}/meson-uninstalled'}
     registry = Registry(mercer, environment)
     out = {'README.md': registry.fill(read('README.md')), 'docs/parameters.md': registry.parameters(),
@@ -39,7 +42,7 @@ def wanted(mercer, read, home, pages, links):
 
 
 def unknown_rows(bench, text):
-    """Names in the last column of the tables, that being "bench row", which the bench does not list."""
+    """Returns the names in the last column of the tables, if its title is "bench row", that the bench does not list."""
     listed = subprocess.run([bench, '--list'], check=True, capture_output=True, text=True).stdout.split('\n')
     known = {line.split()[0] for line in listed if line}
     tables = [part for part in text.split('\n\n') if re.match(r'\|.*\| bench row \|\n', part)]

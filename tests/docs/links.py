@@ -1,8 +1,8 @@
-"""links.py SOURCE: every link and file name in every .md leads somewhere, and every folder is told of.
+"""links.py SOURCE: checks that every link and every file name in each .md exists, and that a README names every folder.
 
-`code` that is the name of a source file has to be one, from the document's folder, from the root, or by its last part
-anywhere, or made of one (.in); {a,b} and * are understood, capitals as in NAME.c stand for any name. A folder has a
-README.md, or the nearest one above it names the folder.
+`code` that looks like the name of a source file must be one, relative to the folder of the document or to the root, or
+as the end of any path; a file that is made from one (.in) counts, too. {a,b} and * are expanded, and capitals as in
+NAME.c stand for any name. Each folder must have a README.md, or the nearest README.md above must name it.
 """
 import fnmatch
 import itertools
@@ -29,7 +29,7 @@ def without_blocks(text):
 
 
 def anchors(text):
-    """What GitHub makes of headings, and ids."""
+    """Returns the anchors that GitHub makes of the headings, and the ids."""
     heads = re.findall(r'^#+ (.+)$', without_blocks(text), re.M)
     return {re.sub(r'[^\w\- ]', '', head.lower()).replace(' ', '-') for head in heads} | set(re.findall(r'<a id="([^"]+)"', text))
 
@@ -87,7 +87,7 @@ class Tree:
     def check(self):
         for path, text in self.texts.items():
             self.check_links(path, text)
-            if path != 'CHANGELOG.md':  # which tells of what was, too
+            if path != 'CHANGELOG.md':  # the change log also names files that no longer exist
                 self.check_names(path, text)
         for folder in self.folders:
             if any(os.path.dirname(file) == ('' if folder == '.' else folder) for file in self.files):

@@ -1,4 +1,4 @@
-"""The reference of the C interface as Markdown, from the comments of mercer.h: what stands there is all there is.
+"""The reference of the C interface as Markdown. All descriptions come from the comments of mercer.h.
 
 A comment belongs to the declarations that follow it without a blank line; one that stands alone is prose of its section.
 A function, struct or enum without a comment is an error.
@@ -27,7 +27,7 @@ class Group:
 
 
 def groups_of(text):
-    """[(title of the section, [Group])]; the comment that opens the header is the section ''."""
+    """Returns [(title of the section, [Group])]. The comment that opens the header is in the section ''."""
     sections, group, lines = [('', [])], Group(), iter(text.split('\n'))
 
     def close():
@@ -67,13 +67,13 @@ def undocumented(sections):
 
 
 def plain(comment):
-    """The comment's lines without its frame."""
+    """Returns the lines of the comment without its frame."""
     text = '\n'.join(comment)[2:].rsplit('*/', 1)[0]
     return [re.sub(r'^ \* ?', '', line).rstrip() for line in text.strip().split('\n')]
 
 
 def marked(text, known):
-    """Names as code, those that stand somewhere as links; nothing else is markup."""
+    """Marks names as code, with a link if they have an entry or are a document, and escapes all other markup."""
     def shown(word):
         if word[0] in '`"':
             return word
@@ -86,7 +86,8 @@ def marked(text, known):
 
 
 def prose(comment, known):
-    """Paragraphs and lists ("- ") as they stand, as Markdown; what is indented as a whole is shown as it is."""
+    """Returns the comment as Markdown. Paragraphs and lists ("- ") keep their lines; a block of which every line is
+    indented is shown verbatim."""
     out = []
     for block in '\n'.join(plain(comment)).split('\n\n'):
         lines = block.split('\n')
@@ -109,7 +110,7 @@ def entry(group, known):
     names, out = group.names(), []
     if names:
         heading = group.functions() or names
-        others = [name for name in names if [name] != heading] # a heading of one name is its anchor
+        others = [name for name in names if [name] != heading] # a heading of one name is its own anchor
         out += [''.join(f'<a id="{name}"></a>' for name in others) + '\n'] if others else []
         out.append('### ' + ', '.join(f'`{name}`' for name in heading) + '\n')
     text = prose(group.comment, known)

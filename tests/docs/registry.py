@@ -23,7 +23,7 @@ def table(heads, rows):
 
 
 def rows_of_table(text):
-    """[[cell, ...], ...] of the first table in a Markdown text, without its head."""
+    """Returns [[cell, ...], ...] of the first table in a Markdown text, without its head."""
     lines = [line for line in text.split('\n') if line.startswith('|')][2:]
     return [[part.strip() for part in re.split(r'(?<!\\)\|', line)[1:-1]] for line in lines]
 
@@ -38,7 +38,7 @@ def allowed(row):
     low, high = row['lo'], row['hi']
     if row['type'] == 'text' or low is high is None:
         return row['type']
-    if high is None or high >= 9e15:  # the largest integers of a double are no limit to tell
+    if high is None or high >= 9e15:  # 9e15, near the largest exact integer of a double, means no limit
         return f'{row["type"]} {">" if row["lo_open"] else ">="} {low:g}'
     return f'{row["type"]} in {"(" if row["lo_open"] else "["}{low:g}, {high:.15g}{")" if row["hi_open"] else "]"}'
 
@@ -68,7 +68,7 @@ class Registry:
         return [row for row in self.ask('describe', name)['rows'] if row['name'].startswith(start)]
 
     def names(self, part):
-        """Of a part, as `reducer`, what may be chosen, those that are no entry of a registry too."""
+        """Returns the choices for a part such as `reducer`, including those that no registry has."""
         rows = [row for method in self.entries('methods') for row in self.rows(method['name'], part)]
         return next(row['choices'] for row in rows if row['name'] == part)
 
@@ -92,7 +92,8 @@ class Registry:
         return ', '.join(' or '.join(group) for group in groups.values())
 
     def kernels(self, old):
-        """Order and the columns of other packages are the author's, what is left is the registry's."""
+        """Renews the table of kernels. The order and the columns of other packages are kept; the rest is the
+        registry's."""
         kept = {re.findall('`(.+?)`', row[0])[0]: row[3:] for row in rows_of_table(old)}
         entries = {entry['name']: entry for entry in self.entries('kernels')}
         rows = []
@@ -103,7 +104,7 @@ class Registry:
         return table(['kernel', 'k(x, y)', 'parameters', 'scikit-learn', 'kernlab', 'mlpack', 'MATLAB'], rows)
 
     def fill(self, text):
-        """Renews what stands between <!-- NAME: ... --> and <!-- end --> for NAME = methods, kernels."""
+        """Replaces the text between <!-- NAME: ... --> and <!-- end --> for NAME = methods, kernels."""
         def renewed(match):
             return match[1] + getattr(self, match[2])(match[3]) + match[4]
         return re.sub(r'(<!-- (\w+): .*?-->\n)(.*?)(<!-- end -->)', renewed, text, flags=re.S)
@@ -111,7 +112,7 @@ class Registry:
     # ---- docs/parameters.md
 
     def of_methods(self):
-        """Parameters that belong to no kernel, reducer or operation, and which methods have them."""
+        """Returns the table of the parameters that belong to no kernel or reducer, with the methods that have them."""
         methods = [method['name'] for method in self.entries('methods')]
         found = {}
         for method in methods:

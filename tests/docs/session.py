@@ -1,8 +1,9 @@
-"""Documents that show a session: their commands are run, and their output has to be the output shown.
+"""Runs the commands that a document shows; their output must be the output that it shows.
 
 ```console blocks hold commands ("$ ", continued by "> ") and their output; a line "..." matches any lines. A block
-```LANGUAGE FILE is written to that file first. Pictures that a document shows (![...](NAME.svg)) come from the session too.
-Numbers count as equal if they agree to a few units of the last digit shown; times and sizes in bytes may differ.
+```LANGUAGE FILE is written to that file before the next commands run. The pictures that a document shows
+(![...](NAME.svg)) are made by its commands, too. Numbers in the output count as equal if they differ by at most
+1e-4 (1 + |number|); times and sizes in bytes may differ.
 """
 import os
 import re
@@ -14,7 +15,8 @@ NUMBER = r'[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?'
 
 
 def same(old, new, relative, absolute):
-    """Are two texts equal but for blanks, times and sizes, and numbers that close?"""
+    """Returns whether two texts are equal, apart from blanks, times, sizes, and differences of numbers of at most
+    absolute + relative |number|."""
     def pieces(text):
         return re.split(f'({NUMBER})', ' '.join(re.sub(NUMBER + r' (s|B|[KMG]iB)\b', '#', text).split()))
     a, b = pieces(old), pieces(new)
@@ -24,7 +26,7 @@ def same(old, new, relative, absolute):
 
 
 def shows(old, new):
-    """Are the lines `new` what a document shows as `old`, where "..." is any lines?"""
+    """Returns whether the lines `new` match the lines `old` of a document, where "..." matches any lines."""
     def like(part, lines):
         return same('\n'.join(part), '\n'.join(lines), 1e-4, 1e-4)
     if '...' not in old:
@@ -35,7 +37,7 @@ def shows(old, new):
 
 class Session:
     def __init__(self, environment, links):
-        """links: {name: folder} that the commands find in their own folder."""
+        """links: {name: folder}; each becomes a symbolic link in the folder in which the commands run."""
         self.folder, self.environment = tempfile.mkdtemp(), environment
         for name, target in links.items():
             os.symlink(target, os.path.join(self.folder, name))
@@ -47,7 +49,8 @@ class Session:
         shutil.rmtree(self.folder)
 
     def run(self, command, refused):
-        """The lines that it prints; None if its program is not installed. It may fail only where a refusal is shown."""
+        """Returns the lines that the command prints, or None if its program or a module is not installed. The command
+        may fail only if `refused` is set, which means that the document shows a refusal."""
         program = command.split()[0]
         if not shutil.which(program, path=self.environment['PATH']) and not os.access(os.path.join(self.folder, program), os.X_OK):
             print(f'not run, because its program is not installed: {command}')
@@ -62,7 +65,7 @@ class Session:
         return done.stdout.rstrip('\n').split('\n') if done.stdout.strip() else []
 
     def console(self, lines):
-        """The block with what its commands print now; what they printed before where that is the same."""
+        """Returns the block with what its commands print now, or with the old output if that still matches."""
         out, k = [], 0
         while k < len(lines):
             command = [lines[k]]
@@ -77,7 +80,7 @@ class Session:
         return out
 
     def replay(self, text):
-        """The document as it should be."""
+        """Returns the document as it should be."""
         out, block = [], None
         for line in text.split('\n'):
             if block is None:
@@ -95,7 +98,7 @@ class Session:
         return '\n'.join(out)
 
     def pictures(self, text):
-        """{name: its text} of the pictures that a document shows and this session has drawn."""
+        """Returns {name: text} of the pictures that the document shows. The commands must have drawn them."""
         found = {}
         for name in re.findall(r'!\[[^]]*\]\(([\w-]+\.svg)\)', text):
             with open(os.path.join(self.folder, name), encoding='utf-8') as file:

@@ -1,7 +1,8 @@
 /* kernel-blocky.c - k(x, y) = (sum_c exp(-gamma (x_c - y_c)^2))^2, a kernel that computes whole
  * tiles itself
  *
- * ANOVA kernel of degree 2. Positive definite: the square of a sum of kernels, one for each column. */
+ * ANOVA kernel of degree 2. It is positive definite, because it is the square of a sum of kernels,
+ * one for each column. */
 #include <math.h>
 #include <mercer/plugin.h>
 
@@ -20,7 +21,7 @@ static double at(const mercer_view *view, int64_t row, int64_t column) {
 
 static double pair(const mercer_host *host, double gamma, const mercer_view *x, int64_t i, const mercer_view *y,
                    int64_t j) {
-    double sum = 0, terms[256]; /* by pieces, because exp of the host works on arrays */
+    double sum = 0, terms[256]; /* 256 columns at a time, because exp_f64 works on arrays */
     for (int64_t c0 = 0; c0 < x->cols; c0 += 256) {
         int64_t count = x->cols - c0 < 256 ? x->cols - c0 : 256;
         for (int64_t c = 0; c < count; c++) {

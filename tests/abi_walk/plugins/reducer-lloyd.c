@@ -1,9 +1,9 @@
 /* reducer-lloyd.c - k-means++ and Lloyd's iteration: centroids as new points, cluster sizes as
  * weights
  *
- * One consumer serves both. The state of a slab of rows holds the sums of the rows of every cluster
- * and, behind them, the nearest point of each row. combine merges the states into the arrays of
- * `work`. */
+ * The seeding and Lloyd's iteration share one consumer. The state of a slab of rows holds the sums
+ * of the rows of every cluster and, behind them, the nearest point of each row. combine merges the
+ * states into the arrays of `work`. */
 #include <math.h>
 #include <mercer/plugin.h>
 
@@ -20,13 +20,13 @@ typedef struct work {
     int64_t n, d, m;
     int64_t first;    /* index of the first point of the current visit */
     int32_t summing;  /* 0: seeding; 1: all points are visited, and states hold sums */
-    int64_t *nearest; /* index of the nearest point of each row, n */
-    double *distance; /* squared distance of each row from that point, n */
-    double *weight;   /* of each row, n */
+    int64_t *nearest; /* n: index of the nearest point of each row */
+    double *distance; /* n: squared distance of each row from that point */
+    double *weight;   /* n: weight of each row */
     double *sums;     /* m x (d + 1): for each cluster the sums of its rows and of their weights */
 } work;
 
-/* What a state keeps of a row: its nearest point so far. All bytes 0: none yet. */
+/* The nearest point of a row so far, as a state holds it. All bytes are 0 if there is none yet. */
 typedef struct found {
     double distance;
     int64_t nearest; /* index among the points visited, counted from 1; 0: none */
@@ -44,7 +44,8 @@ static int32_t see(void *user, void *state, const mercer_tile *tile) {
             double distance = mercer_value(tile->dtype, tile->values, i * tile->stride + j);
             if (!best[i].nearest || distance < best[i].distance) best[i] = (found){distance, tile->col0 + j + 1};
         }
-        /* Seeding needs no sums; otherwise a row is added when it has met all points. */
+        /* Seeding needs no sums; otherwise a row is added once it has been compared with all
+         * points. */
         if (!w->summing || tile->col0 + tile->cols < w->m) continue;
         double *sum = sums + (best[i].nearest - 1) * (w->d + 1), weight = w->weight[tile->row0 + i];
         for (int64_t c = 0; c < w->d; c++) sum[c] += weight * mercer_value(tile->dtype, tile->x, i * w->d + c);

@@ -1,4 +1,4 @@
-"""Figures 4, 5, 7, 8: three nearest neighbours among the scores, ten folds."""
+"""Figures 4, 5, 7, 8: classification by three nearest neighbours among the scores, in ten folds."""
 import functools
 
 import numpy as np
@@ -15,7 +15,7 @@ TITLES = {"accuracy": "accuracy", "retained": "share of the rows retained", "tra
 
 
 def nearest_classes(train, labels, test):
-    """Majority of three neighbours, ties to the class of the nearest."""
+    """Returns the class of most of the three neighbours, or that of the nearest one if all three differ."""
     out = np.empty(len(test), labels.dtype)
     squares = (train**2).sum(1)
     for first in range(0, len(test), 500):
@@ -49,7 +49,7 @@ class Folds:
 
 
 def measured(runs, name, x, y, ells, folds):
-    """Figures of each fold; training is the fit and the scores of its rows, as in the paper."""
+    """Returns the results of each fold. Training is the fit and the scores of its rows, as in the paper."""
     def speeds(run, base):
         return ((base["fit"] + base["transform"][0]) / (run["fit"] + run["transform"][0]),
                 base["transform"][1] / run["transform"][1])
@@ -64,7 +64,7 @@ def verdicts(name, results):
     def mean(ell, method, what="accuracy"):
         return float(np.mean([fold[what] for fold in results[ell][method]]))
 
-    def error(ell):  # of a difference of two accuracies, by the binomial law
+    def error(ell):  # standard error of the difference of two accuracies, by the binomial law
         tested = sum(fold["tested"] for fold in results[ell][SHADOW])
         return float(np.sqrt(2 * mean(ell, SHADOW) * (1 - mean(ell, SHADOW)) / tested))
 

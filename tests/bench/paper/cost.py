@@ -1,7 +1,8 @@
-"""Table 2 as exponents: how seconds of training and numbers stored grow with n at the same m, and with m at the same n.
+"""Table 2 as exponents: how the seconds of training and the count of stored numbers grow with n at a fixed m, and with
+m at a fixed n.
 
-The rows are m sites with a little noise, so that the shadow of a fixed ell is the sites, whatever n is: a wanted m would cost it
-passes that look for ell.
+The rows are m sites with a little noise, so the shadow at a fixed ell has one centre for each site, whatever n is. If m
+were prescribed instead, the shadow would need additional passes to find ell.
 """
 import numpy as np
 
@@ -10,7 +11,7 @@ import tables
 from runs import SHADOW, fit, rival, shadow
 
 D, SIGMA, R, ELL, REPEATS = 16, 5 * np.sqrt(2), 10, 4.0, 3
-SLACK = 0.15  # what the slope of four logarithms can tell
+SLACK = 0.15  # uncertainty of a slope that is fitted to four logarithms
 
 
 def sites(n, m):
@@ -20,7 +21,7 @@ def sites(n, m):
 
 
 def measured(runs, sizes, ms):
-    """{method: {"training over n": exponent, ...}}: slopes of logarithms, of the fastest of a few runs."""
+    """Returns {method: {"training over n": exponent, ...}}: slopes of logarithms, for the fastest of REPEATS fits."""
     def best(method, n, m):
         def make():
             x, recipe = sites(n, m), shadow(ELL) if method == SHADOW else rival(method, m)
@@ -30,7 +31,7 @@ def measured(runs, sizes, ms):
         return runs.remember(["cost", method, n, m], make)
 
     def slope(over, found, what):
-        return round(float(np.polyfit(np.log(over), np.log([one[what] for one in found]), 1)[0]), 2) + 0.0  # never -0
+        return round(float(np.polyfit(np.log(over), np.log([one[what] for one in found]), 1)[0]), 2) + 0.0  # avoids -0
 
     out = {}
     for method in claims.COSTS:
@@ -42,7 +43,7 @@ def measured(runs, sizes, ms):
 
 
 def verdicts(found):
-    """Each exponent is at most that of the paper's O."""
+    """Checks that each exponent is at most that of the paper, plus SLACK."""
     return [(f"table 2: {method}, {name}", f"at most {said}", f"{found[method][name]:.2f}", found[method][name] <= said + SLACK)
             for method, costs in claims.COSTS.items() for name, said in costs.items()]
 

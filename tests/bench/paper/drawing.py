@@ -1,4 +1,4 @@
-"""Pictures (SVG): panels of lines with their standard errors, and maps of levels. A method looks the same in all of them."""
+"""Pictures in SVG: panels of lines with standard errors, and maps of levels. A method looks the same in all of them."""
 import html
 
 import numpy as np
@@ -16,7 +16,7 @@ DASHES, SMALL = ' stroke-dasharray="5 3"', ' font-size="9" fill="#555"'
 
 
 def look(name):
-    """Label, colour, marker and dashes; of reducer x lift the reducer's."""
+    """Returns label, colour, marker and dashes. "reducer x lift" has the colour and the marker of its reducer."""
     label, colour, shape = LOOKS[name.split(" x ")[0]]
     return name if " x " in name else label, colour, shape, DASHES if name == "kpca" or name.endswith("weighted") else ""
 
@@ -48,7 +48,7 @@ def ticks(low, high, count=5):
 
 
 def log_ticks(low, high):
-    """Of logarithms: powers of ten, between them 2 and 5 where there would be fewer than three."""
+    """Returns ticks between 10^low and 10^high: powers of ten, and multiples of them if these are fewer than three."""
     for digits in ((1,), (1, 2, 5), range(1, 10)):
         found = [d * 10.0**k for k in range(int(np.floor(low)), int(np.ceil(high)) + 1) for d in digits
                  if low - 1e-9 <= np.log10(d * 10.0**k) <= high + 1e-9]
@@ -58,7 +58,7 @@ def log_ticks(low, high):
 
 
 class Axes:
-    """Where a panel's values are on paper; a logarithm where asked for."""
+    """Maps the values of a panel to places in the picture, on a logarithmic axis of y if `log` is set."""
 
     def __init__(self, x, y, log):
         self.log = np.log10 if log else float
@@ -92,7 +92,8 @@ def bounds(lines, log, level, marked):
 
 
 def panel(title, axis, xs, lines, log=False, marks=(), level=None):
-    """lines: {method: [(mean, standard error) for each of xs]}; marks: (x, words), level: (y, words): what the paper says."""
+    """lines: {method: [(mean, standard error) for each of xs]}. marks, a list of (x, words), and level, (y, words),
+    show what the paper says."""
     axes = Axes((min(xs), max(xs)), bounds(lines, log, level and level[0], marks), log)
     out = axes.frame(title, axis, log)
     for k, (x, words) in enumerate(marks):
@@ -122,7 +123,8 @@ SHADES = ["#ffffff", *(f"#{255 - k * 21:02x}{255 - k * 13:02x}{255 - k * 5:02x}"
 
 
 def level_map(title, box, values, over=""):
-    """Values on a grid, highest row last, in twelve shades from 0 to their largest; runs of one shade are one rectangle."""
+    """Draws values on a grid, whose last row is at the top, in twelve shades from 0 to the largest value. Neighbours of
+    the same shade in a row are one rectangle."""
     rows, columns = values.shape
     wide, high = (WIDTH - LEFT - RIGHT) / columns, (HEIGHT - TOP - BOTTOM) / rows
     shades = np.minimum((12 * values / values.max()).astype(int), 11)
@@ -136,7 +138,7 @@ def level_map(title, box, values, over=""):
 
 
 def save(path, caption, panels, names):
-    """Two panels a row, one legend and one caption below all."""
+    """Writes a picture: two panels in each row, and one legend and one caption below them."""
     columns = min(len(panels), 2)
     rows, across = (len(panels) + columns - 1) // columns, 3 if columns == 2 else 2
     width, lines = columns * WIDTH, (len(names) + across - 1) // across

@@ -8,13 +8,13 @@ import drawing
 import tables
 from runs import EXACT, NYSTROM_FAMILY, SHADOW, beside_rivals, digest, eigenvalue_error, fit, misalignment
 
-FLOOR = "kpca"  # of the same 80 % of the rows: no method goes much below it
+FLOOR = "kpca"  # fitted to the same 80 % of the rows; no other error is much smaller than its error
 TITLES = {"embedding": "error of the embedding", "eigenvalues": "error of the eigenvalues", "training": "training speed-up",
           "testing": "testing speed-up"}
 
 
 class Splits:
-    """Fits on a random 80 % of the rows, against a baseline of all of them."""
+    """Fits to a random 80 % of the rows, compared with a baseline that is fitted to all rows."""
 
     def __init__(self, runs, name, x):
         self.runs, self.x, self.paper, self.key = runs, x, claims.SETS[name], [name, digest(x)]
@@ -47,7 +47,7 @@ class Splits:
 
 
 def measured(runs, name, x, ells, seeds):
-    """Figures of each run."""
+    """Returns the results of each run."""
     def speeds(run, base):
         return base["fit"] / run["fit"], base["transform"] / run["transform"]
 

@@ -1,4 +1,4 @@
-"""What the paper does not ask: at equal m, are the shadow's rows better than random ones, and than rpcholesky's?"""
+"""A question that the paper does not ask: at equal m, are the shadow's rows better than random ones or rpcholesky's?"""
 import numpy as np
 
 import claims
@@ -20,7 +20,8 @@ def clusters(n, d, seed=0):
 
 
 def recipe_of(combination, m, epsilon):
-    """The shadow of epsilon, or m other rows, weighed by the rows nearest to each where the lift needs weights."""
+    """Returns a recipe with the shadow of radius epsilon, or with m other rows. If the lift needs weights, the weight
+    of such a row is the number of rows nearest to it."""
     reducer, lift = combination.split(" x ")
     by = {"reducer.epsilon": epsilon} if reducer == SHADOW else {"reducer.m": m}
     cells = {"reducer.weights": "voronoi"} if reducer != SHADOW and lift == "weighted" else {}
@@ -28,13 +29,13 @@ def recipe_of(combination, m, epsilon):
 
 
 def sought(x, sigma, m):
-    """The radius whose shadow has nearest to m centres, and how many it has."""
+    """Returns the radius at which the shadow's number of centres is nearest to m, and this number."""
     model = model_of(x, sigma, {"method": "rskpca", **BARE, "reducer.m": m})
     return {"epsilon": info(model, "/reported/reducer.epsilon"), "m": len(model.tensor("C"))}
 
 
 def runs_of(runs, name, everything, sigma, rows, seeds):
-    """{share: a line of the table}: relative l2 errors of the first eigenvalues, and the seconds of fits."""
+    """Returns a line of the table for each share: relative l2 errors of the first eigenvalues, and seconds of fits."""
     mark = digest(everything)
     out = {share: {"set": name, "mark": mark, "n": min(rows, len(everything)), "share": share, "m": [], "ell": [],
                    **{what: {c: [] for c in COMBINATIONS} for what in ("errors", "seconds")}} for share in SHARES}
@@ -62,7 +63,7 @@ def runs_of(runs, name, everything, sigma, rows, seeds):
 
 
 def measured(runs, data, rows, seeds):
-    """Of each set and share a line. Sets that are absent are left out."""
+    """Returns a line of the table for each data set and share. Absent data sets are left out."""
     sets = {"clusters": (clusters(4 * rows, 16), 5 * np.sqrt(2))}
     for name, sigma in WIDTHS.items():
         if (data / f"{name}.X.npy").exists():
@@ -71,7 +72,7 @@ def measured(runs, data, rows, seeds):
 
 
 def answer(row, lift, other):
-    """Of the shadow: by a paired test of the logarithms of errors."""
+    """Returns whether the shadow is better, worse or as good, by a paired test of the logarithms of the errors."""
     own, others = (np.log(np.maximum(row["errors"][f"{reducer} x {lift}"], 1e-16)) for reducer in (SHADOW, other))
     if not claims.differ(own, others, paired=True):
         return "as good"

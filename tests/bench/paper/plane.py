@@ -5,12 +5,13 @@ import drawing
 import tables
 from runs import EXACT, digest, info, model_of, shadow
 
-H, ELL, SEED, N = 0.35, 3.0, 3, 600  # exp(-r^2 / h^2)
+H, ELL, SEED, N = 0.35, 3.0, 3, 600  # the kernel is exp(-r^2 / H^2)
 BOX, GRID = ((-1.45, 1.45), (-0.9, 0.9)), (64, 96)
 
 
 def algorithm_2(x, radius):
-    """Indices of centres, in the order in which they are found, and which of them each row belongs to."""
+    """Returns the indices of the centres, in the order in which they are found, and for each row the number of its
+    centre."""
     centres, of = [], np.full(len(x), -1)
     while (of < 0).any():
         first = int(np.argmax(of < 0))

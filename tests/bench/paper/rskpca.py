@@ -2,10 +2,11 @@
 
     rskpca.py DATA OUT [--full | --tiny] [--only figure1|eigen|classes|equal|cost]
 
-The library is that of MERCER_LIB, with the plugins of MERCER_PLUGIN_PATH; tests/bindings/python is on PYTHONPATH.
-Each fit is one line of OUT/runs.jsonl, so that a stopped run goes on where it was. OUT gets a table (Markdown) and a picture (SVG)
-for each figure. What the paper says stands once, in claims.py; every verdict is computed from the runs of this machine. --tiny: does
-the script itself work? Of its verdicts those of figure 1 alone mean something, and decide.
+MERCER_LIB names the library, and MERCER_PLUGIN_PATH the folder of its plugins; tests/bindings/python is on PYTHONPATH.
+Each fit is one line of OUT/runs.jsonl, so a stopped run can be resumed. For each figure, a table (Markdown) and a
+picture (SVG) are written to OUT. The claims of the paper are stored once, in claims.py; every verdict is computed from
+the runs of this machine. --tiny checks that the script itself works; the exit status then depends on the verdicts of
+figure 1 alone, because the others mean nothing at this size.
 """
 import argparse
 import pathlib
@@ -21,7 +22,7 @@ try:
     import plane
     import tables
     from runs import SHADOW, Runs, digest, load
-except ImportError as missing:  # NumPy, SciPy
+except ImportError as missing:  # NumPy or SciPy is not installed
     print(f"skipped: {missing}")
     raise SystemExit(77)
 
@@ -97,7 +98,7 @@ class Experiments:
         self.verdicts += cost.verdicts(found)
 
     def speed(self):
-        """The abstract's claim, of all sets: the shadow's largest mean speed-ups."""
+        """Judges the claim of the abstract by the largest mean speed-ups of the shadow over all data sets."""
         training, testing = (max(pair[0] for _, results in self.found.values()
                                  for pair in tables.means(results, [SHADOW], what)[SHADOW]) for what in ("training", "testing"))
         return (f"training and evaluation faster by up to an order of magnitude, of {', '.join(self.found)}", f"up to {claims.MAGNITUDE} x",

@@ -1,4 +1,4 @@
-"""Fits by the library in this process, each remembered, and the rows they are of."""
+"""Fits by the library in this process, whose results are remembered, and the data for them."""
 import ctypes
 import hashlib
 import json
@@ -9,12 +9,14 @@ import time
 
 import numpy as np
 
-import mercer  # tests/bindings/python
+import mercer  # from tests/bindings/python
 
 SHADOW = "shadow"
 EXACT = {"method": "kpca"}
-BARE = {"report.certificates": "none"}  # what is proved of a model is no part of the paper's seconds
-RIVALS = {  # recipes; m is the shadow's mean m. KDE paring is subsampling: 'paring' weighs the same rows by their cells
+BARE = {"report.certificates": "none"}  # the paper's seconds include no certificates
+# The recipes of the rivals; their m is the mean m of the shadow. KDE paring is uniform subsampling;
+# 'paring' weights the same rows by the number of rows nearest to each.
+RIVALS = {
     "uniform": {"method": "subsampled", **BARE},
     "nystrom": {"method": "nystrom-full"},
     "wnystrom": {"method": "wnystrom"},
@@ -36,8 +38,9 @@ def rival(name, m):
 
 
 def beside_rivals(name, one, base, ells, seeds, run, speeds):
-    """{ell: {method: [figures of each seed, ...]}} by run(method, by, seed, recipe), m of the rivals being the shadow's mean;
-    speeds(run, base): how many times faster it trains and tests. name, one: whose they are, what each is called."""
+    """Returns {ell: {method: [results of each seed, ...]}}, computed by run(method, by, seed, recipe). The m of the
+    rivals is the mean m of the shadow. speeds(run, base) returns how many times faster a run trains and tests than
+    the base. name (of the data set) and one (the word for a run) are only printed."""
     out = {ell: {method: [] for method in (base, SHADOW, *RIVALS)} for ell in ells}
     for seed in seeds:
         for ell, found in out.items():
@@ -59,7 +62,7 @@ def beside_rivals(name, one, base, ells, seeds, run, speeds):
 def load(data, name):
     x, y = np.load(data / f"{name}.X.npy").astype(np.float64), np.load(data / f"{name}.y.npy")
     if name == "pendigits":
-        x, y = x[7494:], y[7494:]  # the 3498 of its test file: which 3500 the paper took it does not say
+        x, y = x[7494:], y[7494:]  # the 3498 rows of its test file; the paper does not say which 3500 it took
     if name == "yaleb_pose":
         x = x / x.max(axis=1, keepdims=True)  # a stand-in for the paper's 5768 x 520 faces
     return x, y
@@ -70,7 +73,7 @@ def digest(*arrays):
 
 
 class Runs:
-    """Each fit is a line of a file, found again by what decides it: build, data, method, seed."""
+    """The results of the fits, one line of a file each. The key is what decides a result: build, data, method, seed."""
 
     def __init__(self, out):
         out.mkdir(parents=True, exist_ok=True)
@@ -80,7 +83,7 @@ class Runs:
         parts = [pathlib.Path(mercer.lib._name), *sorted(pathlib.Path(os.environ["MERCER_PLUGIN_PATH"]).glob("*.so"))]
         self.build = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()[:12]
         lines = self.path.read_text().splitlines(keepends=True) if self.path.exists() else []
-        whole = [line for line in lines if line.endswith("\n")]  # the last one of a run that was killed may not be
+        whole = [line for line in lines if line.endswith("\n")]  # the last line of a killed run may be cut
         if len(whole) != len(lines):
             self.path.write_text("".join(whole))
         entries = map(json.loads, whole)
@@ -103,7 +106,7 @@ def info(model, path):
 
 
 def model_of(x, sigma, recipe, seed=0, components=2):
-    """Uncentred, exp(-r^2 / sigma^2), as in the paper."""
+    """Fits an uncentred model with the kernel exp(-r^2 / sigma^2), as in the paper."""
     kernel = {"kernel.gamma": f"{1 / sigma**2:.17g}", "lift.centred": "false"}
     try:
         return mercer.Model.fit(x, **recipe, **kernel, **{"output.components": components, "seed": seed})
@@ -112,7 +115,7 @@ def model_of(x, sigma, recipe, seed=0, components=2):
 
 
 def scores(model, x):
-    """Of rows, and the least seconds of some calls."""
+    """Returns the scores of the rows x, and the seconds of the fastest of several calls."""
     least, end = np.inf, time.perf_counter() + 0.02
     while True:
         start = time.perf_counter()
@@ -124,7 +127,7 @@ def scores(model, x):
 
 
 def fit(x, queries, sigma, r, recipe, seed):
-    """Scores of each of queries, and what the fit says."""
+    """Returns the scores of each element of queries, and facts about the fit."""
     model = model_of(x, sigma, recipe, seed, r)
     found = [scores(model, q) for q in queries]
     centres, a = model.tensor("C"), model.tensor("A")
@@ -144,7 +147,7 @@ def misalignment(exact, approximate):
 
 
 def eigenvalue_error(exact, approximate):
-    """Of eigenvalues of the normalised operator, with zeros for those that are missing."""
+    """Returns the l2 error of the eigenvalues of the normalised operator, where missing ones count as 0."""
     padded = np.zeros(len(exact))
     padded[: min(len(exact), len(approximate))] = approximate[: len(exact)]
     return float(np.linalg.norm(np.array(exact) - padded))

@@ -1,4 +1,4 @@
-"""Tables in Markdown; means of runs and their standard errors."""
+"""Tables in Markdown, and means of runs with their standard errors."""
 import numpy as np
 
 
@@ -9,7 +9,7 @@ def write(path, title, note, columns, rows, after=()):
 
 
 def about(name, x, mark):
-    """What a table says of the rows it is of."""
+    """Returns the words by which a table describes its data."""
     return f"{len(x)} x {x.shape[1]} rows of {name} (digest {mark})"
 
 
@@ -26,7 +26,7 @@ def means(results, methods, what):
 
 
 def by_ell(path, title, note, results, whats, methods=None):
-    """A line for each ell and method."""
+    """Writes a table with a line for each ell and method."""
     methods = methods or list(results[min(results)])
     figures = {what: means(results, methods, what) for what in whats}
     rows = [[f"{ell:g}", method, *("{:.4g} +- {:.2g}".format(*figures[what][method][k]) for what in whats)]

@@ -1,4 +1,5 @@
-"""The peers in Python. One line asks, one answers: see ../peer.h. What is not installed is answered "absent"."""
+"""The peers in Python. A request is one line, and so is its answer (see ../peer.h). If a package is not installed, the
+answer is "absent"."""
 import platform
 import sys
 import time
@@ -11,7 +12,7 @@ DATA = {}  # the last file read
 
 def load(path):
     if path.endswith(".csv"):
-        return path  # reading it is what is measured
+        return path  # reading the file is what is measured
     if path not in DATA:
         DATA.clear()
         DATA[path] = np.load(path)
@@ -25,7 +26,7 @@ def timed(work):
 
 
 def gaussian(x, sigma, y=None):
-    """k(x_i, y_j) = exp(z_i . z_j - |z_i|^2 / 2 - |z_j|^2 / 2), z = x / sigma: one product, in place from then on."""
+    """Returns exp(z_i . z_j - |z_i|^2 / 2 - |z_j|^2 / 2) with z = x / sigma: one matrix product, the rest in place."""
     z = x / x.dtype.type(sigma)
     w = z if y is None else y / x.dtype.type(sigma)
     k = z @ w.T
@@ -58,7 +59,7 @@ def kernel_numpy(x, sigma):
 
 # ---- exact kernel PCA
 
-FASTEST = {}  # scikit-learn's solver by shape and type
+FASTEST = {}  # the fastest solver of scikit-learn for each shape and type
 
 
 def sklearn_kpca(sigma, r, tol, solver):
@@ -68,7 +69,8 @@ def sklearn_kpca(sigma, r, tol, solver):
 
 
 def fastest_solver(x, sigma, r, tol):
-    """Tried on all rows; but dense, which costs n^3, on a quarter first: where it is behind there, it is further behind."""
+    """Returns the solver that is fastest on all rows. dense, which costs n^3, takes part only if it is the fastest on a
+    quarter of the rows, because otherwise it is even slower, relative to the others, on all rows."""
     key = x.shape, x.dtype
     if key not in FASTEST:
         few = x[: len(x) // 4]
@@ -99,7 +101,7 @@ def kpca_arpack(x, sigma, r, tol):
 
 
 def eigenvalues(x, sigma, r):
-    """The truth: in f64 whatever the data's type, to rounding."""
+    """Returns the reference eigenvalues: in f64 for data of any type, converged to rounding."""
     return kpca_arpack(x.astype(np.float64), sigma, r, 0)
 
 
@@ -107,7 +109,8 @@ def eigenvalues(x, sigma, r):
 
 
 def walk_eigenvalues(x, sigma, r, alpha):
-    """The truth: of the diffusion map with density normalisation alpha, without lambda_0 = 1, in f64."""
+    """Returns the reference eigenvalues, without lambda_0 = 1, of the diffusion map with density normalisation alpha,
+    in f64."""
     from scipy.sparse.linalg import eigsh
 
     k = gaussian(x.astype(np.float64), sigma)
@@ -132,8 +135,9 @@ def spectral_embedding(x, sigma, r):
 
 
 def cholesky_of_candidates(h, d, random):
-    """Accelerated RPCholesky's inner loop: h is the residual among candidates drawn in proportion to d; each is taken
-    with probability (its residual by now) / d. Returns those taken and their Cholesky factor."""
+    """The inner loop of accelerated RPCholesky. h is the residual matrix of the candidates, which were drawn with
+    probabilities proportional to d. Each is taken with probability (its present residual) / d. Returns the candidates
+    taken and their Cholesky factor."""
     h = h.copy()
     taken, columns = [], []
     for i, chance in enumerate(random.random(len(d))):
@@ -147,14 +151,15 @@ def cholesky_of_candidates(h, d, random):
 
 
 def rpcholesky(x, sigma, m, block=192):
-    """Epperly, Tropp & Webber, Embrace rejection (2024). Everything that is n rows long is a product or a solve."""
+    """Epperly, Tropp & Webber, Embrace rejection (2024). Work on n rows is done by matrix products and solves."""
     from scipy.linalg import solve_triangular
 
     def work():
         n, size, random = len(x), int(m), np.random.default_rng(0)
         factor, d, done = np.empty((n, size), x.dtype), np.ones(n), 0
         while done < size:
-            drawn = random.choice(n, block, p=d / d.sum())  # with repetitions: one already taken has no residual left
+            # may repeat a row; a row that is already taken has no residual left
+            drawn = random.choice(n, block, p=d / d.sum())
             h = gaussian(x[drawn], sigma) - factor[drawn, :done] @ factor[drawn, :done].T
             taken, corner = cholesky_of_candidates(h, d[drawn], random)
             taken, corner = taken[: size - done], corner[: size - done, : size - done]
@@ -173,7 +178,8 @@ def rpcholesky(x, sigma, m, block=192):
 
 
 def rpcholesky_published(x, sigma, m):
-    """The same as the paper's authors distribute it: m / 10 candidates a round, factor and kernel rows both kept, m x n."""
+    """The same algorithm as its authors distribute it: m / 10 candidates a round, and two stored m x n arrays, the
+    factor and the kernel rows."""
 
     def work():
         n, size, random = len(x), int(m), np.random.default_rng(0)
@@ -198,8 +204,8 @@ def rpcholesky_published(x, sigma, m):
 
 
 def pivoted_cholesky(x, sigma, m, *given):
-    """Column by column: the textbook's, each column one product with all before it. given: pivots to follow instead; the
-    values are then those that were not of the largest residual, up to ties."""
+    """The textbook algorithm: each column takes one product with all columns before it. If pivots are given, they are
+    used instead, and the answer lists those of them that did not have the largest residual, up to ties."""
 
     def work():
         n, size = len(x), int(m)
@@ -208,7 +214,7 @@ def pivoted_cholesky(x, sigma, m, *given):
         z = x / sigma
         half = np.einsum("ij,ij->i", z, z) / 2
         for s in range(size):
-            j = int(np.argmax(d >= d.max() * (1 - 1e-10)))  # the first of ties
+            j = int(np.argmax(d >= d.max() * (1 - 1e-10)))  # the first of equal ones
             if given:
                 j = int(given[s])
                 if d[j] < d.max() * (1 - 1e-9):
@@ -236,7 +242,8 @@ def available_bytes():
 
 
 def transform_sklearn(x, sigma, r, m, at_once):
-    """It makes the kernel matrix of new points and centres, and centres a copy; as many points as memory holds."""
+    """Times KernelPCA.transform. It stores the kernel matrix of new points and centres and a centred copy, so it gets
+    only as many points at once as fit in memory, and the seconds are scaled to all points."""
     model = sklearn_kpca(sigma, r, 0, "dense").fit(x[: int(m)])
     rows = min(len(x), int(at_once), int(0.7 * available_bytes() / (2 * m * x.dtype.itemsize)))
     seconds = timed(lambda: model.transform(x[:rows]))[0] * len(x) / rows
@@ -266,7 +273,7 @@ def nystroem_pca_transform(x, sigma, r, m):
 
 
 def kmeans(x, m, iterations):
-    """From the first m rows; tol = 0: until the assignment repeats, as ours."""
+    """Starts from the first m rows. With tol = 0 it runs until the assignment repeats, as our k-means does."""
     from sklearn.cluster import KMeans
 
     method = KMeans(int(m), init=x[: int(m)], n_init=1, max_iter=max(int(iterations), 1), tol=0, algorithm="lloyd")
@@ -306,7 +313,7 @@ def main():
             print("ok", seconds, *(repr(float(v)) for v in values), "#", remark)
         except ImportError as error:
             print("absent", error)
-        except Exception as error:  # whatever it is, the bench is to go on
+        except Exception as error:  # the bench must go on after any error
             print("error", name, type(error).__name__, str(error).replace("\n", " "))
 
 

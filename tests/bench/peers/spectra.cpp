@@ -1,4 +1,5 @@
-// Spectra on a stored, centred kernel matrix: see ../peer.h. Built by Eigen, multiplied by all threads.
+// The peer Spectra (see ../peer.h): eigenpairs of a stored, centred kernel matrix. Eigen computes
+// the matrix. All threads compute and multiply it.
 #include <iostream>
 #include <string>
 
@@ -15,9 +16,10 @@ using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>
 template <class T>
 using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
-constexpr Eigen::Index ROWS = 64; // of a panel that one thread builds or multiplies at a time
+constexpr Eigen::Index ROWS = 64; // rows of a panel, which one thread computes or multiplies at a time
 
-// H K H, never formed: K is stored, the means are subtracted from the vector and from the product.
+// The operator H K H, which is never formed: K is stored, and the means are subtracted from the
+// vector and from the product.
 template <class T>
 class Centred {
   public:

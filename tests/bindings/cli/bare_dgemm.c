@@ -1,4 +1,4 @@
-/* One call of OpenBLAS and nothing else: what limits_test.py compares the command with. */
+/* One call of OpenBLAS and nothing else, with which limits_test.py compares the command. */
 #include <cblas.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-"""What cli_test.sh asks of Python: cli_checks.py CHECK ARGUMENTS... in the folder with the test's files."""
+"""The checks of cli_test.sh that need Python: cli_checks.py CHECK ARGUMENTS... in the folder with the test's files."""
 import csv
 import json
 import re
@@ -59,7 +59,8 @@ def make():
     np.save("KQ.npy", gram(queries, x))
 
 
-# The same rows: with names, text, labels and weights; and queries whose columns stand in another order, among others.
+# Writes the rows x as CSV files: with names, texts and weights; without names; and with missing
+# values. Writes the queries with other columns among theirs, in another order.
 def write_csvs(x, weights):
     with open("X.csv", "w", newline="") as file:
         writer = csv.writer(file)
@@ -78,7 +79,8 @@ def write_csvs(x, weights):
     np.save("COMPLETE.npy", np.delete(x, (3, 7), 0))
 
 
-# The page and the help of the commands know the same flags; those of parameters are left to `mercer describe`.
+# Checks that the manual page and the help of each command list the same flags. The flags of
+# parameters are described by `mercer describe` only.
 def manual(page, mercer):
     sections = re.split(r"\n\.S[SH] ", open(page).read().replace("\\-", "-"))
     section = {text.split("\n")[0]: text for text in sections}
@@ -86,25 +88,27 @@ def manual(page, mercer):
     commands = re.findall(r"^  (\S+)  ", say("--help"), re.M)
     assert "fit" in commands and "--version" in commands, commands
     for command in commands:
-        subject = ["kpca"] if command == "describe" else []  # without one it does not know any parameter
+        subject = ["kpca"] if command == "describe" else []  # without a subject, its help lists no parameters
         fixed = say(command, *subject, "--help").split("\nParameters:")[0]
         flags = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", fixed, re.M)) | set(re.findall(r"^  (-\w)[, ]", fixed, re.M))
         flags -= {"--help", "-h"}
         told = set(re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*", section[command]))
         entries = " ".join(re.findall(r"^\.TP\n\.B[RI]? (.*)", section[command], re.M))
-        told_alone = set(re.findall(r"(?<![\w-])--[a-z-]+", entries)) - {"--part", "--name"}  # these stand for parameters
+        # --part.name stands for any parameter
+        told_alone = set(re.findall(r"(?<![\w-])--[a-z-]+", entries)) - {"--part", "--name"}
         assert flags <= told, (command, "not in the manual", flags - told)
         assert told_alone <= flags, (command, "not in the help", told_alone - flags)
 
 
-# Forecasts of the same data differ in nothing but time.
+# Checks that two forecasts of the same data are equal in all but time.
 def same_work(one, other):
     one, other = load(one), load(other)
     for name in ("bytes", "kernel_evaluations", "passes", "flops"):
         assert one[name] == other[name], (name, one[name], other[name])
 
 
-# The line of the report against the certificates: the largest share of a value that lies between it and a bound.
+# Checks the accuracy that the report states against the certificates: it is the largest distance of
+# an eigenvalue from one of its bounds, relative to the eigenvalue.
 def accuracy(report, info):
     told = re.search(r"^eigenvalues certified to (\S+) % or better \((.*)\)", open(report).read(), re.M)
     entries = [c for c in load(info)["certificates"] if c["name"] == "eigenvalue"]
@@ -122,7 +126,8 @@ def csv_equal(path, npy):
     assert len(header) == values.shape[1] and header[0].startswith("scores"), header
 
 
-# Fields of one structured array, columns of one CSV file: what each operation gives alone.
+# Checks that several outputs in one file, as fields of a structured array or (several_csv) as
+# columns of a CSV file, equal the outputs of each operation alone.
 def several(path, file, alone):
     z = np.load(file)
     assert z.dtype.names == ("scores", "t2", "residual") and z.shape == (50,), z.dtype
@@ -146,7 +151,7 @@ def whitened(path):
     assert z.dtype.names == ("t2", "scores") and np.allclose((z["scores"] ** 2).sum(1), z["t2"], rtol=1e-10)
 
 
-# The texts of a column, as they stand in the file, before the rows' output.
+# Checks that the texts of the column id precede the outputs of each row, as they are in the input.
 def with_ids(path, parts=("t2", *(f"scores.{j + 1}" for j in range(R)))):
     with open(path, newline="") as file:
         header, *rows = csv.reader(file)
@@ -217,7 +222,8 @@ def centres(path, m):
     assert load(path)["m"] == int(m), load(path)["m"]
 
 
-# Projected, turned to the nearest orthonormal components, centred at the projected mean.
+# Checks the scores of a compressed model. Its components are the old ones, projected onto the span
+# of the new centres and replaced by the nearest orthonormal ones; its mean is the projected mean.
 def compressed(old, new, scores):
     c, b, q = tensor(old, "C"), tensor(new, "C"), np.load("Q.npy")
     lower = np.linalg.cholesky(gram(b, b))
@@ -288,7 +294,7 @@ def gram_between(path):
     assert k.dtype == np.float32 and np.abs(k - gram(np.load("X.npy"), np.load("Q.npy"))).max() < 1e-5
 
 
-def foreseen(path, model):  # a dense solver: what happens is what was foreseen
+def foreseen(path, model):  # the forecast number of kernel values must be plausible; model is not used
     text = load(path)
     assert text["passes"]["likely"] >= 1 and text["bytes"]["likely"] <= text["bytes"]["most"]
     rows = len(np.load("X.npy"))
@@ -319,7 +325,8 @@ def density(path):
 
 
 def residual(path):
-    """Squared distance, or distance, in feature space to the r components."""
+    """The output must be the distance in feature space to the span of the r components, or the square of the
+    distance."""
     x, q = np.load("X.npy"), np.load("Q.npy")
     centred = 1 - 2 * gram(q, x).mean(1) + gram(x, x).mean()
     squared = centred - (peer().transform(q) ** 2).sum(1)

@@ -1,8 +1,10 @@
-"""limits_test.py MERCER BARE: the command under a ladder of `ulimit -v`, beside a bare call of OpenBLAS.
+"""limits_test.py MERCER BARE: runs commands under increasing limits of `ulimit -v`, compared with a bare call of
+OpenBLAS.
 
-At each limit where a bare cblas_dgemm (BARE, on one thread) ends well, every command ends by itself before the watchdog: with its
-result, or with the exit code for memory and one line that says so; never by a signal, never as a defect. Limits at which the
-bare call fails are OpenBLAS's: there a command only has to end when SIGTERM asks it to. At the top of the ladder all succeed.
+At each limit at which a bare cblas_dgemm (BARE, on one thread) succeeds, every command must end before the timeout:
+with its result, or with the exit code for memory and one line that says so, but not by a signal or with another exit
+code. If the bare call fails at a limit, OpenBLAS cannot work there, and a command only has to end at SIGTERM. At the
+largest limit, all commands must succeed.
 """
 import concurrent.futures
 import os
@@ -16,12 +18,13 @@ import numpy as np
 
 LADDER = [40000, 50000, 60000, 80000, 120000, 160000, 180000, 190000, 200000, 220000, 240000, 260000, 280000, 300000,
           320000, 340000, 360000, 400000, 500000, 600000, 800000, 1500000]  # KiB
-BARE_SECONDS, SECONDS, GRACE = 10, 60, 10  # a bare call takes 0.1 s, a command 0.5
+BARE_SECONDS, SECONDS, GRACE = 10, 60, 10  # timeouts; normally a bare call takes 0.1 s and a command 0.5 s
 DONE, OUT_OF_MEMORY, SKIPPED = 0, 6, 77
 
 
 def ended(words, kib, environment, seconds):
-    """Exit code (negative: a signal) and standard error; as code None where SIGTERM was needed, KILL where that did not do."""
+    """Returns the exit code (negative: a signal) and the standard error. The code is None if SIGTERM was necessary, and
+    "KILL" if even SIGKILL was."""
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (kib * 1024, kib * 1024))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -39,7 +42,7 @@ def ended(words, kib, environment, seconds):
 
 
 def wrong(bare_fails, top, code, errors):
-    """"" or what is wrong with how a command ended."""
+    """Returns what is wrong with how a command ended, or "" if nothing is."""
     if code == "KILL":
         return "SIGTERM does not end it"
     if bare_fails:

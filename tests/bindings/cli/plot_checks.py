@@ -1,5 +1,5 @@
-"""What cli_test.sh asks of the pictures: plot_checks.py CHECK ARGUMENTS... Pictures are read as a reader would: values
-are taken off the axes by their tick labels."""
+"""The checks of cli_test.sh on pictures: plot_checks.py CHECK ARGUMENTS... Values are read off the axes by their tick
+labels, as a reader would do."""
 import itertools
 import re
 import sys
@@ -53,7 +53,8 @@ def shift(element):
 
 
 def placed(element, origin=0):
-    """All elements, each with where its (0, 0) lies in the picture; an upright text's own shift is its x and y."""
+    """Yields all elements, each with the place of its origin in the picture. For a text, box() adds the text's own
+    shift."""
     here = origin if element.tag == SVG + "text" else origin + shift(element)
     yield element, here
     for child in element:
@@ -65,7 +66,7 @@ def group(svg, name):
 
 
 def box(text, origin):
-    """About where a text stands; letters 0.55 of the size wide, which is Helvetica's mean."""
+    """Returns the approximate box of a text. Letters count as 0.55 of the font size wide, the mean of Helvetica."""
     size = float(text.get("font-size"))
     width, height = 0.55 * size * len(text.text), 0.75 * size
     left = {None: 0, "middle": width / 2, "end": width}[text.get("text-anchor")]
@@ -77,7 +78,7 @@ def box(text, origin):
 
 
 class Axis:
-    """Ticks of a path and the labels that follow it."""
+    """An axis, read from the path of its ticks and the labels after the path."""
 
     def __init__(self, path, siblings):
         steps = re.findall(r"M([-\d.]+) ([-\d.]+)([vh])(-?[\d.]+)", path.get("d"))
@@ -101,14 +102,15 @@ class Axis:
         return number / 100 if label.endswith("%") else number
 
     def read(self, pixels):
-        """The values at pixels: the line, or power, through the outermost ticks."""
+        """Returns the values at pixels. Values, or their logarithms on a logarithmic axis, lie on a line through the
+        outermost ticks."""
         values = np.log10(self.values) if self.log else self.values
         slope = (values[-1] - values[0]) / (self.labelled[-1] - self.labelled[0])
         found = values[0] + slope * (np.asarray(pixels) - self.labelled[0])
         return 10**found if self.log else found
 
     def error(self):
-        """Of a value read: rounding of the mark and, carried on, of the ticks."""
+        """Returns the largest error of a value that is read off, from the rounding of the marks and of the ticks."""
         values = np.log10(self.values) if self.log else self.values
         return 4 * ROUNDED * abs((values[-1] - values[0]) / (self.labelled[-1] - self.labelled[0]))
 
@@ -119,7 +121,7 @@ def axes(panel):
 
 
 def points(panel, layer=-1):
-    """Middles of the circles of a layer, and how many marks it has."""
+    """Returns the centres of the circles of a layer, and the number of its marks."""
     marks = group(panel, "marks")[layer]
     leaves = [e for e in marks.iter() if e.tag != SVG + "g"]
     circles = [e for e in leaves if e.tag == SVG + "circle"]
@@ -127,7 +129,8 @@ def points(panel, layer=-1):
 
 
 def sound(path):
-    """Self-contained; ticks on the frame; texts inside the picture and apart from each other."""
+    """Checks that a picture is self-contained, that ticks are on the frame, and that texts are inside and do not
+    overlap."""
     svg = ET.parse(path).getroot()
     allowed = {SVG + name for name in "svg g title rect path circle text".split()}
     assert {e.tag for e in svg.iter()} <= allowed
@@ -148,7 +151,7 @@ def sound(path):
 
 
 def picture(path, count, *names):
-    """Of the demo, or of one panel: so many marks, and these names in the legend."""
+    """Checks that a picture of one or more panels has `count` marks, and these names in the legend."""
     svg = sound(path)
     marks = sum(points(panel, k)[1] for panel in group(svg, "panel") for k in range(len(group(panel, "marks"))))
     assert marks == int(count), marks
@@ -166,7 +169,7 @@ def classes(path, count):
 
 
 def scatter(path, scores, i="1", j="2"):
-    """What is read off the picture are the scores."""
+    """Checks that the values read off the picture are the scores."""
     (panel,) = group(sound(path), "panel")
     x, y, _ = axes(panel)
     found, count = points(panel)
@@ -175,7 +178,7 @@ def scatter(path, scores, i="1", j="2"):
     read = np.stack([x.read(found[:, 0]), y.read(found[:, 1])], axis=1)
     assert count == len(z) == len(found), (count, len(z))
     unit = np.array([x.error(), y.error()])
-    for these, those in (read, wanted), (wanted, read):  # each mark is a score's, each score has its mark
+    for these, those in (read, wanted), (wanted, read):  # each mark must be at a score, and each score at a mark
         gap, _ = cKDTree(those / unit).query(these / unit, p=np.inf)
         assert gap.max() <= 1, gap.max()
     if i != "0":
@@ -202,7 +205,8 @@ BAR = re.compile(r"(?:M\S+ ([-\d.]+)h[-\d.]+)?M\S+ ([-\d.]+)V([-\d.]+)(?:M\S+ [-
 
 
 def bars(path, some="0"):
-    """The error bars are the report's, arrows where they go on below the axis; components that overlap noise are hollow."""
+    """Checks that the error bars are those of the report, that they end in arrows where they continue below the axis,
+    and that the marks of components that overlap noise are hollow."""
     (panel,) = group(ET.parse(path).getroot(), "panel")
     _, y, _ = axes(panel)
     (drawn,) = group(panel, "bars")
@@ -222,7 +226,8 @@ def bars(path, some="0"):
 
 
 def decades(path, most):
-    """A logarithmic axis shows the eigenvalues, not how far down rounding goes."""
+    """Checks that a logarithmic axis spans at most `most` decades: it shows the eigenvalues, but not values that are
+    only rounding errors."""
     (panel,) = group(ET.parse(path).getroot(), "panel")
     _, y, _ = axes(panel)
     assert y.log and np.log10(y.values[-1] / y.values[0]) <= int(most), y.labels
@@ -234,7 +239,8 @@ def points_of(path, count):
 
 
 def shows_the_map(path, count):
-    """However many the points, they are small and let the map through: all of them together cover a third of it at most."""
+    """Checks that the points are so small that the map remains visible: all together they cover at most a third of
+    it."""
     (panel,) = group(sound(path), "panel")
     (frame,) = group(panel, "frame")
     (marks,) = group(panel, "marks")
@@ -247,7 +253,7 @@ def shows_the_map(path, count):
 
 
 def crossing(path, level, out):
-    """The points of the contour line at the first (95 %) or second (99 %) limit, read off the picture."""
+    """Saves the points of the contour line at the limit of 95 or 99 %, read off the picture."""
     (panel,) = group(sound(path), "panel")
     x, y, _ = axes(panel)
     lines = [e for e in panel if e.tag == SVG + "path" and e.get("stroke") == "#000"]
@@ -256,7 +262,8 @@ def crossing(path, level, out):
 
 
 def at_limit(values, level):
-    """Linear interpolation in cells of 1/160 of the picture is right to a few percent of the limit."""
+    """Checks that values on the contour line are within 5 % of the limit. The line is not more accurate, because it is
+    interpolated linearly in cells of 1/160 of the picture."""
     limit, values = load("info.json")["limits"]["residual"][f"p{level}"], np.load(values).ravel()
     assert len(values) > 20 and np.abs(values / limit - 1).max() < 0.05, (limit, values.min(), values.max())
 
@@ -272,7 +279,8 @@ def size_of(svg):
 
 
 def png(path, svg):
-    """Twice the picture's pixels, white at its edge and not all white."""
+    """Checks that a PNG has twice the width and height of the SVG, and more than 5000 bytes, so that it is not
+    empty."""
     blob = open(path, "rb").read()
     assert blob[:8] == b"\x89PNG\r\n\x1a\n" and blob[12:16] == b"IHDR", blob[:16]
     found = int.from_bytes(blob[16:20], "big"), int.from_bytes(blob[20:24], "big")

@@ -1,13 +1,16 @@
-// libmercer from Octave (and MATLAB) by MEX: what a package would start from. The old C matrix API alone.
+// Calls libmercer from Octave (and MATLAB) by MEX; a package could start from this file. It uses
+// only the old C matrix API.
 //
 //     h = mercer_mex('fit', X, method, {name, value, ...}, function or [])      a model, uint64
 //     Z = mercer_mex('transform', h, X)         mercer_mex('destroy', h)        n = mercer_mex('alive')
 //     b = mercer_mex('write', h)                h = mercer_mex('read', b)       t = mercer_mex('tensor', h, name)
 //
-// No mx error may pass libmercer's frames, and no C++ object is alive where one may start: what a call holds stands in one
-// plain struct, given back by finish(). A kernel is [k, e] = function (x, y) and catches its own errors into e (the trap of
-// Octave's mexCallMATLABWithTrap loses their text); Octave's interrupt passes any trap as a C++ exception, so catch (...)
-// stands behind it. Both are thrown again when libmercer has returned.
+// An mx error must not jump over frames of libmercer, and no C++ object may be alive where one can
+// occur. So all that a call holds is in one plain struct, which finish() frees. A kernel is a
+// function [k, e] = function (x, y), which catches its own errors and returns them as e, because
+// the trap of Octave's mexCallMATLABWithTrap loses their text. Octave's interrupt is a C++
+// exception that passes this trap, so catch (...) follows it. Errors and interrupts are thrown
+// again when libmercer has returned.
 #include <mercer/mercer.h>
 
 #include <mex.h>
@@ -17,24 +20,24 @@
 #include <utility>
 
 static mercer_context *context;
-static int kernels; // alive
+static int kernels; // number of kernels that libmercer has not released
 
 static struct {
     mercer_data *data;
     mercer_recipe *recipe;
-    mxArray *raised; // the MException of a callback
+    mxArray *raised; // the MException that a callback has raised
 } held;
-static std::exception_ptr interrupt; // that a callback met
+static std::exception_ptr interrupt; // the interrupt that a callback has caught
 
 template <class T>
-static T sized(void) { // all 0 but its size
+static T sized(void) { // with its size set, and all else 0
     T t;
     memset(&t, 0, sizeof t);
     t.struct_size = sizeof t;
     return t;
 }
 
-// Ends what the call holds; then its error, if it has one.
+// Frees what the call holds, and then raises the error of the call, if there is one.
 static void finish(int32_t status) {
     mercer_data_destroy(held.data);
     mercer_recipe_destroy(held.recipe);
@@ -49,7 +52,9 @@ static void check(int32_t status) {
     if (status) finish(status);
 }
 
-// Evaluates a function, or text, inside of libmercer's call; non-zero when that has to stop. A callback may use us again.
+// Evaluates a function, or the text `what` if there is no argument, during a call of libmercer.
+// Returns non-zero if this call must stop. A callback may call this file again, so `held` is saved
+// and restored.
 static int32_t trapped(int nout, mxArray **out, int nin, mxArray **in, const char *what) {
     const auto outer = held;
     memset(&held, 0, sizeof held);
@@ -64,7 +69,8 @@ static int32_t trapped(int nout, mxArray **out, int nin, mxArray **in, const cha
     return raised || interrupt;
 }
 
-// Octave looks for the interrupt key at the end of a loop's pass, and nowhere else that is as cheap.
+// Octave checks for the interrupt key at the end of each iteration of a loop; this is the cheapest
+// place where it does so.
 static int32_t progress(void *, const mercer_progress *) { return trapped(0, NULL, 0, NULL, "while true, break, end"); }
 
 static mercer_view view_of(const mxArray *a) {
@@ -74,7 +80,7 @@ static mercer_view view_of(const mxArray *a) {
     return {sizeof(mercer_view), mxIsSingle(a) ? MERCER_F32 : MERCER_F64, 0, rows, cols, 1, rows, mxGetData(a)};
 }
 
-static mxArray *array_of(const mercer_view *v) { // a copy, in Octave's order
+static mxArray *array_of(const mercer_view *v) { // a copy, stored by columns
     mxArray *a = mxCreateNumericMatrix((mwSize)v->rows, (mwSize)v->cols,
                                        v->dtype == MERCER_F32   ? mxSINGLE_CLASS
                                        : v->dtype == MERCER_F64 ? mxDOUBLE_CLASS
@@ -117,7 +123,7 @@ static void release(void *user) {
     --kernels;
 }
 
-static const char *text_of(const mxArray *a) { // Octave frees it when the MEX call ends
+static const char *text_of(const mxArray *a) { // Octave frees the text when the MEX call ends
     char *text = mxArrayToString(a);
     if (!text) mexErrMsgIdAndTxt("mercer:argument", "text expected");
     return text;
@@ -221,7 +227,7 @@ void mexFunction(int, mxArray **out, int nin, const mxArray **in) {
                     {"tensor", 2, tensor}, {"destroy", 1, destroy},     {"alive", 0, alive}};
     if (!context) {
         check(mercer_context_create(&context));
-        mexLock(); // models may outlive 'clear mex'
+        mexLock(); // 'clear mex' must not unload this file, because models may outlive it
     }
     const char *name = nin > 0 ? text_of(in[0]) : "";
     for (const auto &command : commands)

@@ -1,8 +1,9 @@
-"""libmercer from Python by ctypes and numpy: what a package would start from.
+"""Calls libmercer from Python by ctypes and numpy; a package could start from this file.
 
-A callback never raises into C: ctypes would print the exception and return anything. What it raised is kept and raised
-after the call. SIGINT is caught by a handler of our own while native code runs (an exception raised by Python's would
-surface at the first bytecode of a callback, before any try): it sets the cancel flag, and the old handler runs afterwards.
+A callback must not raise into C, because ctypes would print the exception and return an arbitrary value. So the
+exception is kept, and raised after the call. While native code runs, a handler of this file catches SIGINT, because an
+exception raised by Python's handler would surface at the first bytecode of a callback, before any try. Our handler sets
+the cancel flag, and the old handler runs after the call.
 """
 import ctypes as C
 import os
@@ -49,7 +50,8 @@ def check(status):
 
 
 def view_of(array):
-    """The array's own memory; numpy counts strides in bytes, and gives any to a side of 0 or 1."""
+    """Returns a view of the array's own memory. numpy counts strides in bytes, and the stride of a side of length 0
+    or 1 is arbitrary there."""
     rows, cols = array.shape
     strides = [s // array.itemsize for s in array.strides]
     if cols <= 1:
@@ -62,7 +64,7 @@ def view_of(array):
 
 
 def array_of(view, base=None):
-    """The view's memory as an array that keeps base alive; a callback's views end with the callback."""
+    """Returns the view's memory as an array that keeps base alive. The views of a callback are valid only during it."""
     dtype = np.dtype(DTYPES[view.dtype])
     if view.rows * view.cols == 0:
         return np.empty((view.rows, view.cols), dtype)
@@ -74,8 +76,10 @@ def array_of(view, base=None):
 
 
 class Call:
-    """One long call: its mercer_run, the interrupt key, and what the callbacks raised."""
-    here = threading.local()  # a kernel runs in whichever call uses it: its errors go to the innermost one of the thread
+    """One long call, with its mercer_run, the handling of the interrupt key, and the exceptions of its callbacks."""
+    # The innermost call of each thread. A kernel may be used by several calls, and its exceptions
+    # belong to the call that is using it.
+    here = threading.local()
 
     def __init__(self, progress=None):
         self.cancel, self.progress = i32(0), progress
@@ -124,7 +128,8 @@ class Handle:
 
 
 class Kernel:
-    """function(x, y) -> k, by tiles. Alive until the library calls release: kept in `living`, not by a handle."""
+    """A kernel function(x, y) -> k of tiles. `living` keeps it alive until the library calls release; no handle
+    does."""
     living = {}
 
     def __init__(self, function):

@@ -1,5 +1,5 @@
-"""bindings/python/read_model.py on the models of the command: reader.py MERCER READ_MODEL. Its scores are those of
-`mercer transform`, and of a flipped bit it says where it is."""
+"""reader.py MERCER READ_MODEL: checks bindings/python/read_model.py on models of the command. Its scores must be
+those of `mercer transform`, and for a flipped bit it must say where the damage is."""
 import importlib.util
 import os
 import subprocess
@@ -28,8 +28,9 @@ def same_scores(flags, dtype, unit):
     run(sys.executable, script, "M.safetensors", "Q.npy", "OWN.npy")
     theirs, own = np.load("Z.npy"), np.load("OWN.npy")
     report, arrays = reader.read("M.safetensors")
-    # Each score is a sum of m products k A. A kernel value is off by a few units times 1 + gamma r^2, and where that exceeds 40
-    # it is below 1e-17; a sum of m in any order by at most m units.
+    # Each score is a sum of m products k A. A kernel value has an error of a few units times 1 +
+    # gamma r^2; where this factor exceeds 40, the value is below 2e-17. A sum of m terms, in any
+    # order, has an error of at most m units.
     bound = 4 * (40 + len(arrays["A"])) * unit * (abs(arrays["A"]).sum(0) + abs(arrays["b"]))
     assert theirs.shape == (30, 5) and theirs.std() > 0.01, "no scores to compare"
     assert (abs(theirs - own) <= bound).all(), (flags, dtype, abs(theirs - own).max())
@@ -46,7 +47,7 @@ def damage_is_named():
             file.write(content[:at] + bytes([content[at] ^ 1]) + content[at + 1:])
         try:
             reader.read("D.safetensors")
-        except ValueError as error:  # json.JSONDecodeError is one
+        except ValueError as error:  # includes json.JSONDecodeError
             assert said in str(error) or said == "the header", error
         else:
             raise AssertionError(f"a flipped bit at {at} was not noticed")

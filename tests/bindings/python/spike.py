@@ -1,4 +1,4 @@
-"""What Python needs of the ABI, tried on it."""
+"""Tries what a Python package needs of the ABI: arrays, callbacks, models as bytes, interrupts and releases."""
 import gc
 import os
 import pickle
@@ -72,7 +72,7 @@ def test_callbacks():
     assert raised(ZeroDivisionError, fit_user, broken) == "my own text, ü"
     assert raised(ZeroDivisionError, fit, X, progress=broken) == "my own text, ü"
 
-    def nested(x, y):  # uses the library inside of its own call
+    def nested(x, y):  # calls the library during a call of the library
         raised(mercer.MercerError, model.transform, x[:, :2].copy())
         raised(ZeroDivisionError, fit_user, broken)
         return gaussian(x, y)
@@ -89,7 +89,8 @@ def test_bytes():
 
 
 def interrupt(function, seconds=2):
-    """A real SIGINT to this process; how long after it the KeyboardInterrupt came."""
+    """Sends a real SIGINT to this process. KeyboardInterrupt must follow within 0.5 s, and the next fit must
+    succeed."""
     with tempfile.NamedTemporaryFile("r") as at:
         killer = subprocess.Popen(["sh", "-c", f"sleep {seconds}; date +%s.%N >{at.name}; kill -INT {os.getpid()}"])
         raised(KeyboardInterrupt, function)
@@ -103,9 +104,9 @@ def interrupt(function, seconds=2):
 
 def test_interrupt():
     big = rng.standard_normal((60000, 16))
-    # 1.8e9 kernel values a pass, 3 s on two cores; never converges to 1e-15.
+    # A pass computes 1.8e9 kernel values, in 3 s on two cores; the solver never converges to 1e-15.
     interrupt(lambda: fit(big, gram__storage="stream", solver__tol=1e-15, solver__max_passes=1000))
-    # 2080 tiles of 20 ms, then one that alone takes longer than anyone waits.
+    # The first fit has 2080 tiles of 20 ms each; in the second, a single tile takes a minute.
     interrupt(lambda: fit_user(lambda x, y: time.sleep(0.02) or x @ y.T, big[:16384]))
     interrupt(lambda: fit_user(lambda x, y: time.sleep(60), big[:1000]))
 
@@ -150,7 +151,7 @@ def test_misuse():
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with it ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with SIGINT ignored
     for name, test in list(globals().items()):
         if name.startswith("test_"):
             start = time.time()

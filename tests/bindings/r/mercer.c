@@ -1,9 +1,10 @@
-/* libmercer from R by .Call: what a package would start from.
+/* Calls libmercer from R by .Call; a package could start from this file.
  *
- * No R error may jump over libmercer's frames, and no libmercer object may be lost when one jumps. So every handle is owned
- * by an external pointer with a finaliser before it exists, and every callback evaluates R under R_UnwindProtect: a jump
- * (error, interrupt, restart) is caught there, the callback returns 1, the call comes back with all of its memory freed,
- * and R_ContinueUnwind then lets the very same jump go on. */
+ * An R error must not jump over frames of libmercer, and a jump must not lose an object of
+ * libmercer. So each object gets its owner, an external pointer with a finaliser, before it is
+ * made, and each callback evaluates R under R_UnwindProtect. A jump (error, interrupt, restart) is
+ * caught there, the callback returns 1, the call of libmercer frees its memory and returns, and
+ * R_ContinueUnwind continues the same jump. */
 #include <mercer/mercer.h>
 
 #include <R.h>
@@ -13,15 +14,15 @@
 #include <string.h>
 
 static mercer_context *context;
-static SEXP jump;       /* holds the jump that a callback caught; made once, as allocating could jump itself */
-static Rboolean caught; /* it holds one */
-static int kernels;     /* alive */
+static SEXP jump;       /* token of the jump that a callback caught; made once, because allocation can jump, too */
+static Rboolean caught; /* whether there is such a jump */
+static int kernels;     /* number of kernels that libmercer has not released */
 
 static void stop_jump(void *at, Rboolean jumps) {
     if (jumps) longjmp(*(jmp_buf *)at, 1);
 }
 
-/* Runs body(data) in R from inside of libmercer; 1 when R jumped out of it. */
+/* Runs body(data) in R during a call of libmercer. Returns 1 if R jumped out of it. */
 static int32_t run_r(SEXP (*body)(void *), void *data) {
     jmp_buf at;
     if (setjmp(at)) return caught = TRUE;
@@ -47,7 +48,8 @@ static int32_t progress(void *user, const mercer_progress *told) {
     return run_r(poll_r, user);
 }
 
-/* A handle: finalised by R, its address NULL until libmercer fills it. What it must keep alive goes into keep. */
+/* new_KIND makes the owner of an object: an external pointer whose finaliser destroys the object.
+ * Its address is NULL until libmercer has made the object. It keeps the R object `keep` alive. */
 #define HANDLE(kind)                                                                                                   \
     static void free_##kind(SEXP handle) {                                                                             \
         mercer_##kind##_destroy(R_ExternalPtrAddr(handle));                                                            \
@@ -79,7 +81,8 @@ static SEXP data_of(SEXP matrix) {
     return handle;
 }
 
-/* A tile of the kernel: rows of libmercer to a matrix of R, R's matrix to rows of libmercer. */
+/* A tile of the kernel. R gets x and y as matrices, and the matrix that it returns is copied to
+ * k. */
 struct tile {
     SEXP function;
     const mercer_view *x, *y, *k;
