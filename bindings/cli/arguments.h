@@ -12,8 +12,8 @@ namespace cli {
 
 using Words = std::vector<std::string>;
 
-// Returns the member of `known` that `name` is, or that it is probably a misprint of; "" if there
-// is none.
+// Returns `name` if it is a member of `known`, otherwise the member that was probably meant (a
+// similar name, or the only one that begins with `name`); "" if there is none.
 std::string suggestion(const std::string &name, const std::vector<std::string> &known);
 
 // These restrict the values of a fixed flag: to some words (one_of), or to a range of numbers

@@ -71,8 +71,8 @@ std::string method_with(mercer_context *context, const std::string &part, const 
     throw Failure(MERCER_E_UNSUPPORTED, "no method accepts the " + part + " " + name);
 }
 
-// Finds a parameter of the recipes as they are without any flags. If none has it, throws the
-// library's answer for the first method.
+// Finds the parameter in the default recipes, and lists the entries that have it. If no recipe has
+// it, throws the error that the library gives for the recipe of the first method.
 Subject find_parameter(mercer_context *context, const std::string &name) {
     Subject subject{"parameters", {}, "", "", ""};
     for (const auto &home : homes)

@@ -257,7 +257,7 @@ static int32_t solve(quadratic *q, double *level) {
     }
     double y_sum = 0, z_sum = 0;
     for (int64_t i = 0; i < c; i++) q->y[i] = w->mean[w->centre[q->used[i]]], q->z[i] = 1;
-    int32_t status = MERCER_OK; /* y and z are row vectors x: first x L^-T, then x L^-1 */
+    int32_t status = MERCER_OK; /* multiplies the rows y and z by L^-T, then by L^-1: K = L L^T */
     for (int step = 0; step < 2 && !status; step++) {
         status = w->host->trsm(w->task, step ? 'N' : 'T', 1, c, q->part, c, q->y, 1);
         if (!status) status = w->host->trsm(w->task, step ? 'N' : 'T', 1, c, q->part, c, q->z, 1);

@@ -144,8 +144,8 @@ typedef struct leaders {
     /* left: how many rows each strip has left; open: which rows of the block these are; seen: the
      * pairs that each strip compared. */
     int64_t *left, *open, *seen;
-    /* Bits for the rows left over. found: candidates for each row; born: rows that became
-     * centres. */
+    /* Sets of bits. found: for each row that is compared, the centres or rows that may cover it;
+     * born: the left-over rows that became centres. */
     uint64_t *found, *born;
     float *panel, *half; /* the rows left over, laid out as `scaled` and `half` of a chunk */
 } leaders;

@@ -141,7 +141,9 @@ typedef struct krylov {
         struct {
             int64_t k, random;       /* k: columns of the basis; random: random columns drawn so far */
             int64_t applies, passes; /* as in mercer_eigen_result */
-            int64_t probed;          /* convergence counts from this pass on: random columns need one to grow */
+            /* probed: the first pass at which convergence ends the solve; before it, directions that
+             * the start vectors miss have not yet grown in products of the random columns */
+            int64_t probed;
             /* rough_done: 1 if all products are exact from now on; best_at: passes when `best` was
              * set */
             int64_t rough_done, best_at;
@@ -494,7 +496,7 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
             TRY(leave_rough(x));
             continue;
         }
-        if (x->random >= r) /* the space is invariant, and r random columns miss no copy */
+        if (x->random >= r) /* invariant: with r random columns, it contains each eigenvector of the top r */
             return MERCER_OK;
         added = min(x->size.p, x->size.cap - x->k);
         TRY(fill_random(x, x->k, added));

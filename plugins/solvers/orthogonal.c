@@ -19,9 +19,10 @@
  * Cost per cycle: one product with p columns, about 14 n p^2 + 8 n l p flops. Memory: n x 3 p. Each
  * cycle divides errors by (lambda_r + c) / (lambda_(p+1) + c), which takes several times the
  * products of block-krylov: this solver is for comparison with the paper and for good starts.
- * Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is as sure
- * as that random columns have a part along each of them; convergence in the first product does not
- * count, because all of its columns may be the caller's. Residuals below 64 u max |theta| (blocks
+ * Error: each theta_j lies within |R_j| of an eigenvalue of B. These are the top r eigenvalues if the
+ * start has a component along each of their eigenvectors, which random columns have with
+ * probability 1. Convergence in the first product does not count if the caller gave start columns,
+ * because all p columns may be the caller's. Residuals below 64 u max |theta| (blocks
  * in f32: 4 u_32) are rounding: a smaller tol counts as that. apply_rough is not used.
  */
 #include <float.h>

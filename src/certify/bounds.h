@@ -54,8 +54,8 @@ struct Bounds {
     std::vector<double> value; // the eigenvalues that a model returns: each within its bounds
     std::vector<double> lower, upper;
     std::vector<double> spread; // standard error of each value if it is estimated from a sample; else empty
-    // The probability that any bound is wrong, without the probability that the bound F of the norm
-    // is wrong.
+    // Upper bound on the probability that any of these bounds is wrong. For bounds by rows it does
+    // not include the failure probability of the norm F, which Proof::failure() adds.
     double failure = 0;
     bool lower_certain = true; // true: only upper bounds can be wrong; `failure` is their probability
     bool conditional = false;  // true: the bounds hold only if the solver missed no eigenvalue

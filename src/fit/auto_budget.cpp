@@ -33,8 +33,8 @@ int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampli
            std::max(read, of.factor + std::max(beside, of.project.most));
 }
 
-// The choices for samples of the residual, from the largest useful sample down to few rows and to
-// no row, so that sampled pairs alone must certify. Sampled rows may take an eighth of the budget
+// Returns the sample sizes to try, largest first. With the last one no row of the residual is
+// sampled, and sampled pairs alone must certify. Sampled rows may take an eighth of the budget
 // (`limit`), or more if that is too little for a pilot.
 std::vector<Sampling> samplings(const Components &choice, int64_t limit, int64_t useful) {
     constexpr int64_t few = 4000;

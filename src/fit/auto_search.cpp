@@ -211,7 +211,8 @@ class Search {
                 const double failure = next_failure();
                 ++samples_;
                 entry.rows = moments.s;
-                // Adds the failure probability of all earlier bounds by rows.
+                // The bounds state the failure probability of all samples so far: attempt k may use
+                // 1 / 2^k of shares_.rows, so together these are shares_.rows - failure.
                 if (!proof.add_rows(spectrum, moments, failure, shares_.rows - failure)) return false;
                 if (enough(proof, r)) {
                     proof.turn(spectrum, moments, failure);

@@ -1,5 +1,6 @@
-// The interfaces to what an operation of a plugin works on. Rooms above this one (src/README.md)
-// implement them.
+// Interfaces through which an operation of a plugin reaches the data of its run: the problem of a
+// reducer, its forecast, the stored state of a solver. Folders that build on this one implement
+// them.
 #pragma once
 #include "../core/block.h"
 

@@ -32,8 +32,8 @@ class Source {
     // True if this source itself can be read any number of times, false if only the result of
     // load() can be.
     virtual bool at_will() const { return true; }
-    // True if only the thread that called load() may read rows, and each read that lies before an
-    // earlier one begins a new pass over all rows. Loops over such rows are serial and ascending,
+    // True if only the thread that called load() may read rows, and only in order: reading rows that
+    // lie before the window in memory begins a new pass over all rows. Loops over such rows are serial and ascending,
     // and single rows are read together (gather).
     virtual bool in_passes() const { return false; }
 

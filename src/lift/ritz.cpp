@@ -158,7 +158,8 @@ Rotation rotate(const ScoreMeans &means, bool centred) {
     return out;
 }
 
-// Computes A V_r in the type of A, with the rule of signs.
+// Computes A V_r in the type of A. sign_of (lift.h) chooses the sign of each column, and the same
+// column of rotation.v gets the same sign.
 template <class T>
 Tensor turned(const Tensor &a, Rotation &rotation, int64_t r) {
     const int64_t p = rotation.count;

@@ -1,4 +1,4 @@
-// The lift `weighted` (RSKPCA, Algorithm 1; with weights 1 kernel PCA): centres C with weights w,
+// The lift `weighted` (RSKPCA, Algorithm 1; if all weights are 1, this is kernel PCA): centres C with weights w,
 // sum w = n.
 //
 //   Kt = D^1/2 (1 - 1 p^T) K_C (1 - p 1^T) D^1/2,  D = diag(w), p = w / n
@@ -11,8 +11,8 @@
 //
 // Rank: a component counts if Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2), because smaller
 // values are rounding of the entries (|E| <= c u trace), and if the solver's residual is at most
-// Lambda_l / 2, because otherwise its scores would be noise. If squares of kernel values would
-// overflow, all quantities are counted in units of a power of 4. Cost: m^2/2 kernel values per pass
+// Lambda_l / 2, because otherwise its scores would be noise. If squares of kernel values, or
+// f32 blocks of vectors, would overflow or underflow, kernel values are divided by a power of 4. Cost: m^2/2 kernel values per pass
 // and 2 m^2 flops per column; for memory see operator/gram.h. Error of direction l: about
 // m u Lambda_1 / Lambda_l, and the solver's residual / gap.
 #include "../certify/certificates.h"

@@ -22,8 +22,8 @@ class Evaluator : public RowSums<T> {
     static std::vector<LeafSpec> specs(const Model &model, Panels panels);
     static CountedVector<int64_t> numbers(const Model &model, const Source &data);
 
-    // The row numbers of the objects that are the centres, as the source of the queries numbers
-    // them.
+    // For objects: the number that each centre has in the source of the queries. Empty if the
+    // centres are points.
     CountedVector<int64_t> numbers_;
     Points<T> queries_, centres_;
     Tiles<T> tiles_;

@@ -82,7 +82,7 @@ const T &derivation_values(const Recipe &recipe) {
     return *static_cast<const T *>(recipe.derivation_params().values());
 }
 
-const LiftTraits &lift_of(const Recipe &recipe);     // for derivations: a lift without any trait
-const DriverTraits &driver_of(const Recipe &recipe); // unless it is a method: a driver without any trait
+const LiftTraits &lift_of(const Recipe &recipe);     // if the recipe is of a derivation: a lift without any trait
+const DriverTraits &driver_of(const Recipe &recipe); // if the recipe is not of a method: a driver without any trait
 
 } // namespace mercer

@@ -259,8 +259,8 @@ void test_all_centres() {
     expect_near(session.apply(model, q).v, session.apply(after, q).v, 1e-5, "full rank");
 }
 
-// Equal rows must become one centre. With fewer centres than components, only as many orthonormal
-// components as centres remain, but all components that need not be orthonormal.
+// Equal rows must become one centre. If there are fewer centres than components, only as many
+// components remain as there are centres, or all of them if orthonormal = false.
 void test_little_rank() {
     Session session;
     Matrix x = points(60, 10), q = points(10, 4);

@@ -99,8 +99,8 @@ void test_bandwidth_scales() {
     }
 }
 
-// Sparse rows are not shifted, and the squares of their values would be the first to leave the
-// range of f32.
+// Sparse rows are not shifted. At the extreme scales the squares of their values leave the range of
+// f32 first, and the fit must not use products in f32.
 void test_sparse() {
     Session session;
     const int64_t n = 1200;

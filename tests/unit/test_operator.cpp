@@ -262,7 +262,7 @@ void test_rank() {
                     for (int64_t j = 0; j < 3; ++j) block.write(j, 0, n, u.data() + j * n);
                     return std::make_unique<RankOperator>(*centred, columns(block), c);
                 });
-                if (first.empty() && n < 100) // as in test_weighted, with three more terms
+                if (first.empty() && n < 100) // the tolerance of test_weighted has 50; here three terms more
                     check_all(out, plus_rank(weighted(problem.gram(), s, true), u, c),
                               tolerance::sum(n, 60, tolerance::u64), tolerance::u64);
                 TEST_ASSERT_TRUE(first.empty() || first == out);

@@ -68,8 +68,8 @@ void test_naive() { // of a matrix that is read entry by entry; with weights for
     }
 }
 
-// Grows a factor by greedy pivots, given rows (one of them twice, one a pivot already), drawn
-// pivots, greedy ones up to an early stop, and more greedy ones.
+// Grows a factor in five steps: by greedy pivots; by given rows, of which one occurs twice and one
+// is already a pivot; by drawn pivots; by greedy pivots up to an early stop; and by more of them.
 void test_continued() {
     const Clusters data(3000);
     std::vector<int64_t> given = {5, 17, 2900, 17, 40};

@@ -42,9 +42,9 @@ constexpr double printed_small = 2e-13;
 // most 4 u.
 inline double sum(int64_t d, double sizes, double u) { return static_cast<double>(d + 4) * u * sizes; }
 
-// A squared distance of forms.cpp: the product and the norms each have an error of (d + 2) u times
-// the sum of the norms. Pairs with a distance below `doubt` times this sum are recomputed, so that
-// this is the worst case. Shifting the rows rounds each of them by u times its length.
+// A squared distance of forms.cpp, computed from the product and the norms: it has an error of at
+// most 2 (d + 4) u times the sum of the norms. Shifting the rows rounds each of them by u times its
+// length, which adds 4 u times this sum. Close pairs are computed again and have smaller errors.
 inline double sqdist(int64_t d, double norms, double u) { return static_cast<double>(2 * d + 16) * u * norms; }
 
 // A value of a kernel that is a map of a form, where `slope` is the derivative of the map: the
