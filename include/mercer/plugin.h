@@ -351,9 +351,9 @@ typedef struct mercer_pivot_stop {
     double maxerr;  /* largest residual */
     double trace;   /* mean residual over mean k(x, x) */
     int32_t factor; /* 1: mercer_pivots.factor is requested */
-    int32_t
-        full; /* read by pivot_cost only, 1: the rule needs MERCER_PIVOT_FULL. The cost then includes the memory of the
-                     * rule's calls of columns, product and row_squares, but not their passes */
+    /* Read by pivot_cost only, 1: the rule needs MERCER_PIVOT_FULL. The cost then includes the memory of the rule's calls
+     * of columns, product and row_squares, but not their passes. */
+    int32_t full;
 } mercer_pivot_stop;
 typedef struct mercer_pivots {
     int64_t struct_size;
@@ -364,8 +364,9 @@ typedef struct mercer_pivots {
     const double *residual; /* n */
     double mse, trace;      /* residuals that remain, as in mercer_pivot_stop */
     int64_t sweeps;         /* number of sweeps over all rows */
-    int32_t rank_reached; /* 1: the selection ended because the residuals that are left are rounding errors, not because
-                             * it had m pivots, met a condition to stop, or was ended by the rule */
+    /* 1: the selection ended because the residuals that are left are rounding errors, not because it had m pivots, met a
+     * condition to stop, or was ended by the rule */
+    int32_t rank_reached;
     int32_t reserved;
 } mercer_pivots;
 
