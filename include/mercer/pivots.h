@@ -53,7 +53,7 @@ static inline mercer_pivot_stop mercer_pivot_stop_of(const void *params, int64_t
     stop.mse = options->mse;
     stop.maxerr = options->maxerr;
     stop.trace = options->trace;
-    stop.full = needs == MERCER_PIVOT_FULL;
+    stop.needs = needs >= MERCER_PIVOT_FULL ? needs : 0;
     return stop;
 }
 
@@ -83,7 +83,12 @@ static inline int32_t mercer_pivot_reduce(const mercer_host *host, mercer_task *
     if (!status) status = host->pivot_cholesky(task, rule, &stop, &pivots);
     if (!status) status = host->report(task, "mse", pivots.mse);
     if (!status) status = host->report(task, "trace", pivots.trace);
-    if (!status) status = host->report(task, "sweeps", (double)pivots.sweeps);
+    if (!status && rule->needs < MERCER_PIVOT_ENERGY) status = host->report(task, "sweeps", (double)pivots.sweeps);
+    if (!status && rule->needs >= MERCER_PIVOT_ENERGY) {
+        status = host->report(task, "passes", (double)pivots.passes);
+        if (!status) status = host->report(task, "refreshes", (double)pivots.refreshes);
+        if (!status) status = host->report(task, "columns", (double)pivots.columns);
+    }
     return status ? status : host->give(task, pivots.count, pivots.index, NULL, NULL);
 }
 

@@ -300,7 +300,12 @@ typedef struct mercer_gram {
 enum {
     MERCER_PIVOT_BOUND = 1,  /* the largest score is next; selecting a candidate raises the score of no other */
     MERCER_PIVOT_SAMPLE = 2, /* the next pivot is drawn with probability proportional to score times sample weight */
-    MERCER_PIVOT_FULL = 3    /* the largest score is next; scores may rise, and the rule may ask for entries of R */
+    MERCER_PIVOT_FULL = 3,   /* the largest score is next; scores may rise, and the rule may ask for entries of R */
+    /* The largest score is next, and the score reads mercer_pivot_state.energy, of its own entry only. It must not fall
+     * when the energy rises. The host keeps the energies, with bounds on their errors, by one pass over all kernel values
+     * for each pivot, and decides by exact energies where the bounds leave a doubt. */
+    MERCER_PIVOT_ENERGY = 4,
+    MERCER_PIVOT_EXPANSION = 5 /* the same; the score also reads mercer_pivot_state.expansion */
 };
 /* Returned by init or update, it is no error: the selection ends with the pivots so far. */
 enum { MERCER_PIVOT_STOP = -1 };
@@ -327,6 +332,13 @@ typedef struct mercer_pivot_state {
     int32_t (*product)(const struct mercer_pivot_state *state, const double *v, double *out);
     int32_t (*row_squares)(const struct mercer_pivot_state *state, const double *weights, double *out);
     int32_t (*factor_rows)(const struct mercer_pivot_state *state, const int64_t *index, int64_t count, double *out);
+
+    /* For rules that need MERCER_PIVOT_ENERGY or MERCER_PIVOT_EXPANSION, otherwise NULL; n numbers each. score may be
+     * called with a state that shows a selection of the rows, which are then numbered from 0.
+     * energy: s_j = sum_t weights_t R_jt^2, in f64 and at most in error as the host needs it to choose.
+     * expansion: 1 + sum_i |a_ij|, where the a_ij expand row j in the pivots: K_II a_j = k_I(x_j). */
+    const double *energy;
+    const double *expansion;
 } mercer_pivot_state;
 /* init is called before the first pivot and update after each one, on the calling thread; both may call services. score
  * is called for disjoint ranges, by any thread. A row whose score is below 0 or NaN is not a candidate in this step; if
@@ -341,6 +353,11 @@ typedef struct mercer_pivot_rule {
                   double *scores); /* NULL: the residual */
     int32_t (*update)(void *user, const mercer_pivot_state *state, int64_t pivot,
                       const double *column); /* may be NULL */
+    /* For rules that need MERCER_PIVOT_ENERGY or MERCER_PIVOT_EXPANSION, which have a score and neither init nor update.
+     * delta: rows whose residual is below this are no candidates. drop, 1: nor do they count in energies any longer. */
+    double delta;
+    int32_t drop;
+    int32_t reserved_too;
 } mercer_pivot_rule;
 /* Selection stops at the first pivot that meets one of these conditions; 0: no such condition. Means weight rows by
  * their sample weight. */
@@ -351,9 +368,9 @@ typedef struct mercer_pivot_stop {
     double maxerr;  /* largest residual */
     double trace;   /* mean residual over mean k(x, x) */
     int32_t factor; /* 1: mercer_pivots.factor is requested */
-    /* Read by pivot_cost only, 1: the rule needs MERCER_PIVOT_FULL. The cost then includes the memory of the rule's calls
-     * of columns, product and row_squares, but not their passes. */
-    int32_t full;
+    /* Read by pivot_cost only: what the rule needs; 0: MERCER_PIVOT_BOUND or MERCER_PIVOT_SAMPLE. For MERCER_PIVOT_FULL the
+     * cost includes the memory of the rule's calls of columns, product and row_squares, but not their passes. */
+    int32_t needs;
 } mercer_pivot_stop;
 typedef struct mercer_pivots {
     int64_t struct_size;
@@ -368,6 +385,9 @@ typedef struct mercer_pivots {
      * condition to stop, or was ended by the rule */
     int32_t rank_reached;
     int32_t reserved;
+    /* Of rules that need MERCER_PIVOT_ENERGY or MERCER_PIVOT_EXPANSION, otherwise 0: passes over the kernel matrix, those
+     * of them that computed all energies anew, and columns of R that were computed to decide between rows. */
+    int64_t passes, refreshes, columns;
 } mercer_pivots;
 
 /* ---- solvers ----------------------------------------------------------------------------------------------------- */

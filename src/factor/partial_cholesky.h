@@ -28,6 +28,10 @@ double dot(const X *x, const Y *y, int64_t count) {
     return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
+// Returns a hash of the values of each row, which breaks ties between scores independently of the
+// order of the rows. Empty for objects, which have no values.
+Buffer<uint64_t> hash_rows(Run &run, const KernelRows &rows);
+
 // Says when growth ends: at m pivots in total, or at the first pivot after which one of the other
 // conditions holds; a condition of 0 is ignored. mse bounds the weighted mean of d, maxerr the
 // largest d of rows with weight > 0, and trace the sum of w d relative to the sum of w k(x, x).

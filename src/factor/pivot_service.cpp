@@ -59,10 +59,36 @@ mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const me
     return out;
 }
 
+namespace {
+
+// A rule asks for m passes of energies, refreshes excluded, and one pass for each refresh. Two
+// refreshes are likely; at most there is one before each pivot.
+template <class T>
+mercer_cost energy_cost(const mercer_task &task, int64_t n, const mercer_pivot_stop &stop, const TileBytes &tiles) {
+    const PivotStop until = read_stop(stop);
+    const int64_t m = until.m, likely = until.early() ? (m + 1) / 2 : m, pass = pass_evaluations(n);
+    const GramService found = gram_service<T>(task.run, n, MERCER_GRAM_STORED, 1, tiles);
+    const bool stored = found.store == Store::matrix;
+    mercer_cost cost{};
+    cost.struct_size = sizeof cost;
+    const Bytes bytes = found.bytes + ColumnEnergy::bytes(n, m, until.early(), stop.needs, task.run.threads()) +
+                        (stop.factor ? checked_bytes("the factor's columns", n, m, 8) : 0);
+    cost.bytes = bytes.most, cost.likely_bytes = bytes.likely;
+    cost.m = m, cost.likely_m = likely;
+    const double columns = 2 * static_cast<double>(n) * static_cast<double>(likely), rows = static_cast<double>(n);
+    cost.kernel_evaluations = (stored ? 1 : m) * pass + m * n * n + 17 * n * m;
+    cost.likely_evaluations =
+        static_cast<double>(pass) * static_cast<double>(stored ? 1 : likely) + 2 * rows * rows + columns;
+    cost.flops = 2 * rows * rows * static_cast<double>(m) + 3 * rows * static_cast<double>(m) * static_cast<double>(m);
+    return cost;
+}
+
+} // namespace
+
 template <class T>
 mercer_cost PivotForecast::cost_of(const mercer_task &task, int64_t n, const mercer_pivot_stop &stop) {
     const PivotStop until = read_stop(stop);
-    const bool columns = stop.factor != 0, full = stop.full != 0;
+    const bool columns = stop.factor != 0, full = stop.needs == MERCER_PIVOT_FULL;
     using Pivots = PartialCholesky<T>;
     const int64_t m = until.m, likely = until.early() ? (m + 1) / 2 : m;
     const Factor kind = columns || full || stores_factor_ ? Factor::stored : Factor::recomputed;
@@ -95,6 +121,10 @@ mercer_cost PivotForecast::pivot_cost(const mercer_task &task, const mercer_shap
     if (m > n) fail(MERCER_E_VALUE, "m = %" PRId64 ", must be <= n = %" PRId64, m, n);
     const bool f32 = shape.dtype == MERCER_F32;
     asked_ = true;
+    if (by_energy(stop.needs)) {
+        factor_bytes_ = 0;
+        return f32 ? energy_cost<float>(task, n, stop, tiles_) : energy_cost<double>(task, n, stop, tiles_);
+    }
     return f32 ? cost_of<float>(task, n, stop) : cost_of<double>(task, n, stop);
 }
 
@@ -111,6 +141,31 @@ mercer_cost PivotForecast::gram_cost(const mercer_task &task, const mercer_shape
     cost.kernel_evaluations = pass_evaluations(shape.n);
     cost.passes = found.store == Store::matrix;
     return cost;
+}
+
+mercer_pivots run_pivots(ColumnEnergy &selection, mercer_task &task, const mercer_pivot_rule &rule,
+                         const mercer_pivot_stop &stop) {
+    if (!rule.score || rule.init || rule.update)
+        fail(MERCER_E_PLUGIN,
+             "pivot_cholesky: a rule that needs energies must have a score, and neither init nor update");
+    if (!(rule.delta >= 0)) fail(MERCER_E_PLUGIN, "pivot_cholesky: delta = %g, must be >= 0", rule.delta);
+    selection.select(task, rule, read_stop(stop));
+    mercer_pivots out{};
+    out.struct_size = sizeof out;
+    out.count = selection.count();
+    out.index = selection.index();
+    out.residual = selection.residual();
+    out.mse = selection.mean_residual();
+    out.trace = selection.trace_left();
+    out.rank_reached = selection.rank_reached();
+    out.passes = selection.counts().passes;
+    out.refreshes = selection.counts().refreshes;
+    out.columns = selection.counts().columns;
+    if (!stop.factor) return out;
+    out.factor = selection.factor();
+    out.factor_row_stride = selection.stride();
+    out.factor_col_stride = 1;
+    return out;
 }
 
 template mercer_pivots run_pivots(PartialCholesky<float> &, mercer_task &, const mercer_pivot_rule &,

@@ -2,6 +2,7 @@
 // forecasts.
 #pragma once
 #include "column_by_column.h"
+#include "column_energy.h"
 
 namespace mercer {
 
@@ -13,6 +14,11 @@ PivotStop read_stop(const mercer_pivot_stop &stop);
 template <class T>
 mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule,
                          const mercer_pivot_stop &stop, Buffer<double> &copy);
+
+// Runs a rule that needs energies. Fails with E_PLUGIN if the rule or the stop is invalid. The
+// result points into the selection.
+mercer_pivots run_pivots(ColumnEnergy &selection, mercer_task &task, const mercer_pivot_rule &rule,
+                         const mercer_pivot_stop &stop);
 
 // Answers pivot_cost and gram_cost while a reducer makes its forecast.
 class PivotForecast : public ForeseenProblem {

@@ -40,19 +40,19 @@ void PartialCholesky<T>::start() {
 
 // Hashes the values of each row by FNV-1a over their bits, eight bytes at a time and with one more
 // mixing step. Adding 0.0 turns -0 into 0, so that equal rows have equal hashes.
-template <class T>
-void PartialCholesky<T>::read_contents() {
-    const Source &source = *rows_.source;
-    if (source.kind() == Source::Kind::objects || !contents_.empty()) return;
-    Buffer<uint64_t> contents = run_.buffer<uint64_t>(n());
-    const int64_t d = source.cols(), step = std::clamp<int64_t>(slab_rows * 16 / d, 1, slab_rows);
+Buffer<uint64_t> hash_rows(Run &run, const KernelRows &rows) {
+    const Source &source = *rows.source;
+    if (source.kind() == Source::Kind::objects) return {};
+    Buffer<uint64_t> out = run.buffer<uint64_t>(rows.n);
+    constexpr int64_t most = 1024;
+    const int64_t d = source.cols(), step = std::clamp<int64_t>(most * 16 / d, 1, most);
     parallel_for(
-        run_, (n() + step - 1) / step,
+        run, (rows.n + step - 1) / step,
         [&](int64_t s) {
-            Buffer<double> values = run_.buffer<double>(step, d);
-            const int64_t row0 = s * step, count = std::min(step, n() - row0);
-            if (rows_.numbers)
-                source.gather(rows_.numbers + row0, count, values.data());
+            Buffer<double> values = run.buffer<double>(step, d);
+            const int64_t row0 = s * step, count = std::min(step, rows.n - row0);
+            if (rows.numbers)
+                source.gather(rows.numbers + row0, count, values.data());
             else
                 source.read(row0, count, values.data());
             for (int64_t i = 0; i < count; ++i) {
@@ -61,12 +61,17 @@ void PartialCholesky<T>::read_contents() {
                     hash = (hash ^ std::bit_cast<uint64_t>(values[i * d + k] + 0.0)) * 0x100000001b3;
                     hash ^= hash >> 32;
                 }
-                contents[row0 + i] = hash;
+                out[row0 + i] = hash;
             }
         },
         source.in_passes());
-    run_.progress(1);
-    contents_ = std::move(contents);
+    run.progress(1);
+    return out;
+}
+
+template <class T>
+void PartialCholesky<T>::read_contents() {
+    if (contents_.empty()) contents_ = hash_rows(run_, rows_);
 }
 
 // Returns a stride of whole cache lines with room for the columns that pad a product. One more line

@@ -266,6 +266,7 @@ TileBytes DataProblem<T>::tiles() {
 template <class T>
 mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                              const mercer_pivot_stop &stop) {
+    if (by_energy(rule.needs)) return energy_pivots(task, rule, stop);
     const PivotStop until = read_stop(stop);
     const bool stored = settings_.stores_factor || stop.factor || !proceeds_in_rounds(rule);
     const Factor kind = stored ? Factor::stored : Factor::recomputed;
@@ -278,11 +279,32 @@ mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_piv
 }
 
 template <class T>
-mercer_gram DataProblem<T>::gram(int32_t flags) {
+mercer_pivots DataProblem<T>::energy_pivots(mercer_task &task, const mercer_pivot_rule &rule,
+                                            const mercer_pivot_stop &stop) {
+    Selection &made = selections_.emplace_back(kernel_rows());
+    {
+        const KernelMatrix matrix = make_operator<T>(run_, made.rows, plan_of_gram(MERCER_GRAM_STORED));
+        made.pivots.emplace(run_, matrix.base(), made.rows);
+        const mercer_pivots out = run_pivots(*made.pivots, task, rule, stop);
+        evaluations_ += matrix.evaluations();
+        out_.errors = made.pivots->errors();
+        out_.candidates = made.pivots->candidates();
+        return out;
+    }
+}
+
+// Returns the plan of the matrix that serves a reducer's passes.
+template <class T>
+GramPlan DataProblem<T>::plan_of_gram(int32_t flags) {
     GramPlan plan;
     plan.f32 = sizeof(T) == 4;
     plan.store = gram_service<T>(run_, n(), flags, 1, tiles()).store;
-    Gram &made = grams_.emplace_back(Gram{make_operator<T>(run_, kernel_rows(), plan), {}});
+    return plan;
+}
+
+template <class T>
+mercer_gram DataProblem<T>::gram(int32_t flags) {
+    Gram &made = grams_.emplace_back(Gram{make_operator<T>(run_, kernel_rows(), plan_of_gram(flags)), {}});
     const bool scaled = flags & MERCER_GRAM_WEIGHTED && prepared_.weighted(), centred = flags & MERCER_GRAM_CENTRED;
     if (scaled) made.scales = run_.buffer<double>(n());
     for (int64_t i = 0; i < made.scales.size(); ++i)

@@ -70,6 +70,8 @@ class DataProblem : public Problem {
     template <class U>
     void nearest_as(const mercer_visit &to, double *square, int64_t *number);
     KernelRows kernel_rows() const;
+    GramPlan plan_of_gram(int32_t flags);
+    mercer_pivots energy_pivots(mercer_task &task, const mercer_pivot_rule &rule, const mercer_pivot_stop &stop);
 
     mercer_task *task_ = nullptr; // the running operation of the plugin
     Run &run_;
@@ -88,6 +90,13 @@ class DataProblem : public Problem {
     // One entry for each call of pivot_cholesky: the plugin may use its arrays until the operation
     // returns.
     std::vector<Pivots> pivots_;
+    // One entry for each call of pivot_cholesky with a rule that needs energies.
+    struct Selection {
+        explicit Selection(KernelRows of) : rows(std::move(of)) {}
+        KernelRows rows;
+        std::optional<ColumnEnergy> pivots; // refers to `rows`
+    };
+    std::list<Selection> selections_;
     struct Gram {
         KernelMatrix matrix;
         Buffer<double> scales;                        // roots of the weights; empty if none are applied

@@ -28,6 +28,10 @@ struct Reduction : Landmarks {
     int64_t kernel_evaluations = 0;
     double flops = 0;            // of the factor
     bool used_landmarks = false; // the reducer used the landmarks that the data came with
+    // For selections by column energies: the mean residual after 0, 1, ... m pivots, and the number
+    // of candidates before each pivot. Otherwise empty.
+    std::vector<double> errors;
+    std::vector<int64_t> candidates;
     // The factor K ~ L L^T, if the reducer computed one, in the type of tiles. Its pivots are the
     // rows in `index`.
     std::variant<std::shared_ptr<PartialCholesky<float>>, std::shared_ptr<PartialCholesky<double>>> factor;

@@ -522,10 +522,10 @@ void test_forecast() {
     mercer_pivot_stop stop = service_stop(stop_at(100));
     const mercer_cost plain = pivots.pivot_cost(task, shape, stop);
     TEST_ASSERT_EQUAL_INT64(0, pivots.factor_bytes()); // the factor is recomputed
-    stop.full = 1;
+    stop.needs = MERCER_PIVOT_FULL;
     const mercer_cost full = pivots.pivot_cost(task, shape, stop);
     TEST_ASSERT_TRUE(pivots.factor_bytes() >= 8 * 200000 * 100 && full.bytes > plain.bytes + 8 * 200000 * 90);
-    stop.full = 0;
+    stop.needs = 0;
     TEST_ASSERT_EQUAL_INT64(plain.bytes, pivots.pivot_cost(task, shape, stop).bytes);
     TEST_ASSERT_EQUAL_INT64(0, pivots.factor_bytes()); // the value for the last call
 }
@@ -541,7 +541,7 @@ void test_memory() {
         mercer_shape shape{};
         shape.struct_size = sizeof shape, shape.n = 9000, shape.d = 6, shape.dtype = MERCER_F64;
         mercer_pivot_stop stop = service_stop(stop_at(6));
-        stop.full = 1;
+        stop.needs = MERCER_PIVOT_FULL;
         const mercer_cost cost = forecast.pivot_cost(task, shape, stop);
         PartialCholesky<double> factor(run, clusters.rows(), 6);
         Akfa akfa;

@@ -1,0 +1,105 @@
+// Pivoted Cholesky by the energies of the columns of the residual: for rules that need
+// MERCER_PIVOT_ENERGY or MERCER_PIVOT_EXPANSION. The algorithm and its error bounds are explained
+// in column_energy.cpp.
+#pragma once
+#include "../host/task.h"
+#include "../operator/operator.h"
+#include "partial_cholesky.h"
+
+namespace mercer {
+
+// True for the rules that ColumnEnergy serves.
+inline bool by_energy(int32_t needs) { return needs == MERCER_PIVOT_ENERGY || needs == MERCER_PIVOT_EXPANSION; }
+
+// What a selection cost, in addition to its pivots.
+struct EnergyCounts {
+    int64_t passes = 0;    // passes over the kernel matrix, including refreshes
+    int64_t refreshes = 0; // those of them that computed all energies anew
+    int64_t columns = 0;   // columns of the residual that were computed to score contenders exactly
+};
+
+class ColumnEnergy {
+  public:
+    // kernel: the kernel matrix of the rows, neither weighted nor centred. Both are borrowed.
+    ColumnEnergy(Run &run, const Operator &kernel, const KernelRows &rows);
+    // Selects pivots until the stop holds, the rule leaves no candidate, or no row above the rank
+    // floor is left. Fails with E_NUMERICAL if the kernel proves to be indefinite.
+    void select(mercer_task &task, const mercer_pivot_rule &rule, const PivotStop &stop);
+
+    int64_t count() const { return static_cast<int64_t>(index_.size()); }
+    const int64_t *index() const { return index_.data(); }                 // in order of selection
+    const double *residual() const { return residual_.data(); }            // n numbers d
+    const double *factor() const { return factor_.data(); }                // L, n x count(), row-major
+    int64_t stride() const { return capacity_; }                           // between the rows of L
+    const std::vector<double> &errors() const { return errors_; }          // mean residual after 0 ... count() pivots
+    const std::vector<int64_t> &candidates() const { return candidates_; } // their number before each pivot
+    double mean_residual() const { return errors_.back(); }
+    double trace_left() const { return trace_ > 0 ? residual_sum_ / trace_ : 0; }
+    bool rank_reached() const { return rank_reached_; } // no row above the rank floor was left
+    const EnergyCounts &counts() const { return counts_; }
+
+    // Bytes that a selection of m pivots takes in addition to the operator and its passes.
+    static int64_t bytes(int64_t n, int64_t m, bool early, int32_t needs, int64_t threads);
+
+  private:
+    // A row that may have the largest score, with its column of the residual.
+    struct Contender {
+        int64_t row = -1;
+        double energy = 0, score = -1;
+        Buffer<double> column;
+    };
+    int64_t n() const { return kernel_.n(); }
+    double sample_weight(int64_t i) const { return rows_.weights ? rows_.weights[i] : 1; }
+    // The weight of row i in energies, which is 0 if the row was dropped.
+    double weight(int64_t i) const { return dropped_.empty() || !dropped_[i] ? sample_weight(i) : 0; }
+    double floor() const { return relative_floor_ * largest_diagonal_; }
+    bool candidate(int64_t i) const {
+        return sample_weight(i) > 0 && residual_[i] > floor() && residual_[i] >= rule_->delta;
+    }
+    bool precedes(int64_t i, int64_t j) const {
+        return !contents_.empty() && contents_[i] != contents_[j] ? contents_[i] < contents_[j] : i < j;
+    }
+
+    void start(const PivotStop &stop);
+    void reserve(int64_t capacity);
+    template <class Body>
+    void for_rows(Body &&body);
+    mercer_pivot_state state(int64_t count, const double *residual, const double *energy, const double *weights,
+                             const double *expansion) const;
+    void scores(const double *energy, double *out);
+    std::vector<int64_t> contenders();
+    Contender best_of(const std::vector<int64_t> &rows);
+    void residual_columns(const int64_t *rows, int64_t count, double *out);
+    void refresh();
+    void drop();
+    void append(Contender &pivot);
+    void update_energies();
+    void expand(int64_t pivot, double root);
+    void sum_residuals();
+    bool reached(const PivotStop &stop) const;
+
+    Run &run_;
+    const Operator &kernel_;
+    const KernelRows &rows_;
+    mercer_task *task_ = nullptr;
+    const mercer_pivot_rule *rule_ = nullptr;
+    std::vector<int64_t> index_, candidates_;
+    std::vector<double> errors_;
+    Buffer<uint64_t> contents_;      // hashes of the rows, to break ties; empty for objects
+    Buffer<unsigned char> dropped_;  // 1: the row counts no longer in energies; empty: none was dropped
+    Buffer<double> residual_;        // d
+    Buffer<double> energy_, error_;  // s, and a bound e on its error
+    Buffer<double> norm_;            // |K_j|_w, the root of s at the start
+    Buffer<double> factor_, column_; // L, and its newest column
+    Buffer<double> bounds_, scores_; // workspace: bounds of s, and their scores
+    // For rules that read the expansion: 1 + |a_j|_1, the rows a_j = K_II^-1 k_I(x_j) (n x
+    // capacity_), and C = L_I^-T (capacity_ x capacity_, row-major, upper triangle).
+    Buffer<double> expansion_, coefficients_, inverse_;
+    int64_t capacity_ = 0;
+    double u_, relative_floor_; // u_: unit roundoff of the type of kernel values
+    double largest_diagonal_ = 0, trace_ = 0, weight_sum_ = 0, residual_sum_ = 0, largest_ = 0;
+    bool rank_reached_ = false;
+    EnergyCounts counts_;
+};
+
+} // namespace mercer
