@@ -32,7 +32,7 @@ namespace {
 
 // Descriptors in the child. The token proves to the parent that the child came to its end without a
 // fault. It waits in a pipe that is read only at the very end, not in memory or on the command
-// line, so no plugin can end the process with it by accident.
+// line, so no plugin can send it to the parent by accident.
 constexpr int report_fd = 3, token_fd = 4;
 constexpr size_t token_size = 32, most_printed = 4096, most_lines = 10000;
 

@@ -395,7 +395,7 @@ class Recipe : public detail::Handle<mercer_recipe, mercer_recipe_destroy> {
     }
     template <class Integer, std::enable_if_t<std::is_integral_v<Integer>, int> = 0>
     Recipe &set(const std::string &name, Integer value) {
-        // Keeps all digits, of which a double has only 53 bits.
+        // Passes the value as text, because a double would keep only 53 bits of it.
         return set(name, std::to_string(value));
     }
     Recipe &set(const std::string &name, double value) {

@@ -5,8 +5,8 @@
  * tiles. Cost: one division per column and value. Positive semidefinite on x >= 0: 2xy/(x + y) is
  * the integral of 2 (x e^-tx)(y e^-ty) over t > 0. k(x, x) = sum_k x_k. Error: relative (d + 3)
  * u_64 and one rounding to the tile's type, because terms are positive and summed in f64. A term
- * xy/(x + y) is computed as min (max / (x + y)), which gives the same bits for (x, y) and (y, x),
- * and neither overflows nor underflows.
+ * xy/(x + y) is computed as min (max / (x + y)), which gives the same bits for (x, y) and (y, x)
+ * and avoids the product xy, which could overflow or underflow.
  */
 #include <math.h>
 #include <mercer/plugin.h>
