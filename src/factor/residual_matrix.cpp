@@ -103,8 +103,9 @@ void PartialCholesky<T>::residual_product(const double *v, double *out) {
     check_residuals(out);
 }
 
-// Subtracts the products of rows of L from the kernel values of a tile while these are in the
-// cache; this leaves the entries of R. The columns beyond y.rows are undefined and not used.
+// Computes the entries of R tile by tile: subtracts the products of rows of L from the kernel
+// values while these are in the cache. The columns of a tile beyond y.rows are undefined and not
+// used.
 template <class T>
 void PartialCholesky<T>::residual_row_squares(const double *weights, double *out) {
     const int64_t m = count();
