@@ -22,7 +22,7 @@ struct Nodes {
     // By node: its coordinate, its weight as a centre, its degree (the sum of the weights of all
     // its edges), and the weight of its edge to itself, which the degree includes.
     const double *f, *weights, *degrees, *own;
-    const double *later; // later[t]: the sum of the edges from node order[t] to those after it
+    const double *later; // later[t]: the sum of the edges from node order[t] to the nodes after it
     double equal;        // values of f that differ by at most this count as equal
 };
 // Finds two clusters A and B, on either side of the threshold of f that minimises

@@ -54,9 +54,10 @@ double likely_passes(const Plan &plan, double products) {
 
 namespace {
 
-// Computes how often the kernel matrix is evaluated. The mean is computed along with an exact
-// product; if a solve makes none, one is made for the mean alone. If the number of components is
-// open, it is doubled until it suffices, and each doubling may need a new solve.
+// Sets the work of the plan: passes, kernel values, products and flops. The mean is computed along
+// with an exact product; if a solve makes no exact product, one is made for the mean alone. If the
+// number of components is open, it is doubled until it suffices, and each doubling may need a new
+// solve.
 void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_cost &cost = plan.solver_cost;
     const bool stored = plan.store == Store::matrix;
