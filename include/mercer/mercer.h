@@ -467,7 +467,7 @@ enum {
 enum {
     MERCER_CAN_ORTHONORMAL = 1, /* A^T k(C, C) A = I: the components are an orthonormal basis */
     MERCER_CAN_MEAN = 2,        /* nu: the mean in feature space */
-    MERCER_CAN_MERGE = 4,       /* what its components keep and lose is known to rounding (/ledger in the report) */
+    MERCER_CAN_MERGE = 4,       /* what its components keep and lose is known, up to rounding: /ledger in the report */
     MERCER_CAN_DENSITY = 8,     /* w^T k_C(x) / n */
     MERCER_CAN_RESIDUAL = 16,   /* distance to the components in feature space */
     MERCER_CAN_SHARE = 32,      /* several threads may use it at once: no user kernel that is not MERCER_THREAD_SAFE */

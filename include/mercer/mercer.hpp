@@ -248,7 +248,7 @@ struct File {
     int32_t format = 0; // MERCER_NPY or MERCER_CSV; the other fields are for CSV only
     char separator = 0;
     int32_t header = 0;                   // 1: the first line has names, -1: it has none
-    std::string labels, weights, columns; // names or numbers of columns; columns separated by commas
+    std::string labels, weights, columns; // names or numbers of columns; `columns` is a list with commas
     std::string ids;                      // a column that names the rows: Data::ids
 };
 

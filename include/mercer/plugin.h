@@ -35,8 +35,9 @@ typedef struct mercer_task mercer_task; /* one running operation: its memory, ra
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-/* A public row and the place of its value in the plugin's parameter struct: double, int64_t, int32_t (bool; choice: the
- * index of the choice) or const char *. Unset: NaN, INT64_MIN, -1, NULL. Names here omit the part. */
+/* A parameter row (mercer_row in mercer.h) and the offset of its value in the plugin's parameter struct. The value is a
+ * double, an int64_t, an int32_t (a bool, or the index of a choice) or a const char *. Unset: NaN, INT64_MIN, -1, NULL.
+ * The name has no part here: "sigma", not "kernel.sigma". */
 typedef struct mercer_param {
     int64_t struct_size;
     int64_t offset;
@@ -134,19 +135,19 @@ typedef struct mercer_kernel_ops {
      * and the core relies on that. */
     void (*facts)(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out);
 
-    /* Optional, for kernels > 0: form values to log k, in place. Models with a denominator g need it far away from all
-     * centres. */
+    /* Optional, for kernels > 0: replaces each form value by log k, in place. Models with a denominator g need it for
+     * rows far away from all centres. */
     void (*log_map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 
     /* Optional: c if the map is v -> exp(c v), 0 if it is not for these parameters. The engine then computes form and
      * map in one step where it can; map remains the reference for these values. */
     double (*profile)(const void *params);
 
-    /* Optional: form values to the derivative of map at them, in place, under the rules of map; 0 at a cusp. NULL with
-     * a map: no derivative is known; NULL without a map: it is 1. Models have gradients if all leaves of their kernel
-     * have a derivative and are of form MERCER_DOT or MERCER_SQDIST. Squared distances of close rows are then computed
-     * as accurately as the values need, to 8 u kappa. The core calls derivative for this, but needs few calls if the
-     * fact lipschitz is finite. */
+    /* Optional: replaces each form value by the derivative of map there, in place, under the rules of map; 0 at a cusp.
+     * NULL with a map: no derivative is known; NULL without a map: it is 1. Models have gradients if all leaves of their
+     * kernel have a derivative and are of form MERCER_DOT or MERCER_SQDIST. With a derivative, squared distances of close
+     * rows are computed as accurately as the kernel values need, to 8 u kappa; the core calls derivative to find these
+     * rows, but seldom if the fact lipschitz is finite. */
     void (*derivative)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 } mercer_kernel_ops;
 
@@ -173,14 +174,14 @@ typedef struct mercer_cost {
     int64_t bytes;
     int64_t kernel_evaluations;
     int64_t passes;  /* solver: applications of the operator */
-    int64_t columns; /* solver: of the widest application */
+    int64_t columns; /* solver: of the widest application, after the first if first_columns > 0 */
     int64_t blocks;  /* solver: columns of all its blocks that it uses; not in bytes */
     /* reducer: most centres; n if the number is not known in advance. The host then judges the budget by the likely
      * figures, and plans again after reduce. */
     int64_t m;
     double flops;                    /* in addition to kernel values and applications */
-    int64_t first_columns;           /* solver: of the first application, if it may be wider than columns; else 0 */
-    int64_t first_blocks;            /* solver: columns of its blocks in use until then */
+    int64_t first_columns;           /* solver: of the first application, if these may be more than columns; else 0 */
+    int64_t first_blocks;            /* solver: columns of its blocks in use during that application */
     int64_t likely_passes, likely_m; /* 0: equal to the bound */
     double likely_evaluations;       /* 0: equal to the bound */
     int64_t likely_bytes;            /* 0: equal to the bound */
@@ -305,7 +306,7 @@ enum {
     MERCER_PIVOT_SAMPLE = 2, /* the next pivot is drawn with probability proportional to score times sample weight */
     MERCER_PIVOT_FULL = 3    /* the largest score is next; scores may rise, and the rule may ask for entries of R */
 };
-/* Returned by init or update, it is no error: the selection ends with the pivots so far. */
+/* init or update may return this. It is no error: the selection ends with the pivots so far. */
 enum { MERCER_PIVOT_STOP = -1 };
 typedef struct mercer_pivot_state {
     int64_t struct_size;

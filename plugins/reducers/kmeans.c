@@ -395,8 +395,8 @@ static int32_t search_some(void *user, int64_t k) {
     return status;
 }
 
-/* Groups those rows in x that may leave their clusters by their present cluster, and splits each
- * group into jobs. Returns the number of jobs. */
+/* Finds the rows in x that may change their cluster, sorts them into groups by their present
+ * cluster, and splits each group into jobs. Returns the number of jobs. */
 static int64_t sort_out(work *w) {
     int64_t jobs = 0;
     memset(w->begin, 0, (size_t)(8 * (w->m + 1)));

@@ -66,7 +66,7 @@ enum {
     CHUNK = 128,   /* centres compared at once, a multiple of 64 */
     STRIPS = 16,   /* upper limit on the strips of a block; a strip has at least CHUNK rows */
     FIRST = 32,    /* the first CHUNK centres are compared this many at once */
-    OPEN = 512,    /* upper limit on the left-over rows of a block; rows of a sample */
+    OPEN = 512,    /* upper limit on the left-over rows of a block, and on the rows of a sample */
     WIDEST = 8192, /* upper limit on the rows of a block */
     WORDS = CHUNK / 64,
     PASSES = 8,

@@ -177,7 +177,7 @@ void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots
 }
 
 // Returns the scatter (m columns) and the sum (one column) of all rows about the origin. Also fills
-// out.residual, and adds up weight, uncentred and left of `out` in the order of the rows.
+// out.residual, and adds up out.weight, out.uncentred and out.left in the order of the rows.
 template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
                           Projection &out) {

@@ -195,8 +195,9 @@ std::vector<int64_t> PartialCholesky<T>::largest_rows(int64_t wanted) const {
     return heap;
 }
 
-// Returns the first row, in the order of precedes, that may become a pivot, whose d ties with this
-// score and which is not in `sorted` (in the same order); -1 if there is none.
+// Returns the first row, in the order of precedes(), among the rows that may become pivots, have a d
+// that ties with `score`, and are not in `sorted`; -1 if there is none. `sorted` must be in the order
+// of precedes(), too.
 template <class T>
 int64_t PartialCholesky<T>::first_tied(double score, const std::vector<int64_t> &sorted) const {
     auto before = [&](int64_t i, int64_t j) { return precedes(i, j); };

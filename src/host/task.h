@@ -24,8 +24,8 @@ struct mercer_task {
     // reducer.
     mercer::ForeseenProblem *foreseen = nullptr;
     std::map<std::string, double> *report; // numbers for the report, by name; nullptr: not reported
-    // An empty span of the progress. It exists from the first time that a reducer reports its own
-    // progress, so that the loops inside services do not move the progress as well.
+    // A span of length 0 at the progress that the reducer reported last; none if it has reported
+    // none. While the span lives, loops inside services cannot move the progress.
     std::optional<mercer::Run::Span> done;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;

@@ -1,5 +1,5 @@
-// Finds clusters from the coordinates of a random walk, as a linear rule that gives labels to new
-// points too.
+// Finds clusters of the nodes of a graph from the coordinates that a random walk gives them, and a
+// linear rule that assigns labels to new points, too.
 #pragma once
 #include "../model/model.h"
 
@@ -23,7 +23,7 @@ struct Nodes {
     // its edges), and the weight of its edge to itself, which the degree includes.
     const double *f, *weights, *degrees, *own;
     const double *later; // later[t]: the sum of the edges from node order[t] to the nodes after it
-    double equal;        // values of f that differ by at most this count as equal
+    double equal;        // values of f are taken as equal if they differ by at most this
 };
 // Finds two clusters A and B, on either side of the threshold of f that minimises
 // cut / vol(A) + cut / vol(B), where vol is the sum of the degrees (Shi and Malik 2000).

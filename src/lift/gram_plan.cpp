@@ -129,7 +129,7 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     out.product = out.product + beside;
     out.start =
         start_bytes(task.run, m, plan.start_rank, plan.start_columns, tiles_of<float>(task.kernel, task.source)) +
-        plan.start_columns * m * size + Bytes(0, own.most); // at most, the solver holds all its memory meanwhile
+        plan.start_columns * m * size + Bytes(0, own.most); // worst case: the solver holds all of its memory
     out.bars = 8 * m * r;
     if (Components(task.recipe.values(), m).wants_bars())
         out.bars = out.bars + Bytes(bootstrap_bytes(m, r, 1), bootstrap_bytes(m, r, task.run.threads()));
