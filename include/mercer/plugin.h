@@ -144,10 +144,10 @@ typedef struct mercer_kernel_ops {
     double (*profile)(const void *params);
 
     /* Optional: replaces each form value by the derivative of map there, in place, under the rules of map; 0 at a cusp.
-     * NULL with a map: no derivative is known; NULL without a map: it is 1. Models have gradients if all leaves of their
-     * kernel have a derivative and are of form MERCER_DOT or MERCER_SQDIST. With a derivative, squared distances of close
-     * rows are computed as accurately as the kernel values need, to 8 u kappa; the core calls derivative to find these
-     * rows, but seldom if the fact lipschitz is finite. */
+     * NULL with a map: no derivative is known; NULL without a map: it is 1. Models have gradients if all leaves of
+     * their kernel have a derivative and are of form MERCER_DOT or MERCER_SQDIST. With a derivative, squared
+     * distances of close rows are computed as accurately as the kernel values need, to 8 u kappa; the core calls
+     * derivative to find these rows, but seldom if the fact lipschitz is finite. */
     void (*derivative)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 } mercer_kernel_ops;
 

@@ -81,7 +81,8 @@ void test_numbers() {
     TEST_ASSERT_NOT_NULL(std::strstr(info(means, "/warnings/0").c_str(), " centre "));
 }
 
-// Genuine groups of rows must cause no warning: two groups of equal size, a tenth of the rows, and a distant row of large weight. The same holds for data of two rows.
+// Genuine groups of rows must cause no warning: two groups of equal size, a tenth of the rows, and
+// a distant row of large weight. The same holds for data of two rows.
 void test_not_found() {
     Session session;
     Matrix tenth = groups(120, 0);
