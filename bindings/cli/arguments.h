@@ -79,7 +79,8 @@ class Arguments {
 
     // What the last word can be completed to: names of flags, or values of one flag. `group`
     // restricts the names to one group of the help; "" means all. The full name of a parameter,
-    // which has a dot, is offered beside a short one only when a dot has been typed.
+    // which has a dot, is offered beside a short one only when a dot or, after --set, any letter
+    // has been typed.
     Words completions() const;
     Words names_for_completion(const std::string &begun, const std::string &group) const;
     Words values_for_completion(const CLI::Option &option, const std::string &begun) const;

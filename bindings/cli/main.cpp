@@ -106,8 +106,8 @@ void dispatch(Words words) {
 }
 
 // OpenBLAS starts threads when it is loaded, each with a buffer of 128 MiB of address space. If
-// `ulimit -v` leaves less, they wait for it without an end. The library never uses these threads,
-// so under such a limit the command starts itself once more, without them.
+// `ulimit -v` leaves less, they wait for it forever. The library never uses these threads, so if
+// address space is limited at all, the command starts itself once more, without them.
 void start_without_blas_threads(char **argv) {
     const char *variable = "OPENBLAS_NUM_THREADS";
     struct rlimit space {};

@@ -11,7 +11,8 @@ namespace cli {
 // text says how to convert the SVG.
 std::string encoded(const std::string &svg, const std::string &ending, double width, double height);
 
-// Throws, before any work is done, the Failure that encoded() would throw.
+// Throws, before any work is done, the Failure that encoded() would throw if these libraries are
+// not installed.
 void check_encoder(const std::string &ending);
 
 } // namespace cli

@@ -29,7 +29,8 @@ bool is_named(const Row &row, const std::string &name);
 // The registries of mercer_context_count that users see, in the order in which they are shown.
 const std::vector<std::string> &registries();
 
-// "kernels" -> "kernel", which is also the row that chooses from a registry of parts.
+// "kernels" -> "kernel". For a registry of parts, this is also the name of the row that chooses one
+// of its entries.
 std::string singular(const std::string &registry);
 
 struct Entry {

@@ -131,9 +131,9 @@ typedef struct mercer_progress {
 /* How a long call runs. A run is never part of a recipe and never changes a bit of the result, with one exception:
  * memory, where it limits how much of an approximation is kept. Then a recomputed factor equals a stored one up to
  * rounding, the method `auto` stops growing its factor at what fits, and an open number of components is limited by
- * memory. NULL, and every field that is 0, mean the context's setting. cancel is read atomically; the call stops within
- * 0.2 s, except during one dense factorisation, and when it runs a callback of the caller, after that callback returns.
- * Pointers must be valid for the duration of the call. */
+ * memory. NULL, and every field that is 0, mean the context's setting. cancel is read atomically, and the call then
+ * stops within 0.2 s, with two exceptions: one dense factorisation is completed first, and a callback of the caller
+ * that is running returns first. Pointers must be valid for the duration of the call. */
 typedef struct mercer_run {
     int64_t struct_size;
     int64_t threads; /* 0: all cores this process may use (cores and memory are queried once a second at most) */
@@ -184,8 +184,8 @@ MERCER_API int32_t mercer_context_set_run(mercer_context *context, const mercer_
 /* An entry of a registry. what = "methods" | "operations" (outputs of a model) | "derivations" (make a model from
  * models) | "kernels" | "reducers" | "lifts" | "solvers" | "statuses" | "build" (properties of the library: name, with
  * the value in summary: its BLAS, instruction set, threads ...) | "folders" (searched for plugins, in that order;
- * summary says what each contains) | "files" (in these folders; "found", "the same as ...", "refused, ..."). Texts live
- * until the context is destroyed. */
+ * summary says what each contains) | "files" (in these folders; summary is "found", "the same as ...", "not the same as
+ * ...", "refused, ..." or "ignored, ..."). Texts live until the context is destroyed. */
 typedef struct mercer_entry {
     int64_t struct_size;
     const char *name;
@@ -227,10 +227,10 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
 /* Rows in a file, .npy or CSV. A .npy file (v1 to v3, both orders; u1 i1 u2 i2 become f32, i4 u4 i8 u8 become f64; f4,
  * f8, b1) is read in windows that count towards the budget; it is never mapped and must not change until
  * mercer_data_destroy. CSV is read whole, into f64; pipes are read whole too. Whatever is read whole is read before
- * this function returns, under the context's run (memory, progress, cancel). options NULL: everything is detected. A
- * column is specified by its name or by its number from 0; mercer_model_info returns the columns that a model was
- * fitted on at /columns. Missing values: "", NA, NaN, nan, null,
- * NULL, ?, N/A, n/a, #N/A, None.
+ * this function returns, under the context's run (memory, progress, cancel). options NULL: everything is detected. All
+ * fields of options except format and values apply to CSV only. A column is specified by its name or by its number from
+ * 0; the path /columns of mercer_model_info lists the columns that a model was fitted on. Missing values: "", NA, NaN,
+ * nan, null, NULL, ?, N/A, n/a, #N/A, None.
  *
  * MERCER_E_IO: the file cannot be read; MERCER_E_DATA: it is damaged, pickled, or of a type that is not supported;
  * MERCER_E_NAME: there is no such column; MERCER_E_UNSUPPORTED: columns, labels, weights or ids were given for a .npy
@@ -238,7 +238,7 @@ MERCER_API int32_t mercer_data_from_view(mercer_data **out, mercer_context *cont
 enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;
-    int32_t format;    /* 0: MERCER_NPY by name (*.npy) or content, else MERCER_CSV; all else but values is for CSV */
+    int32_t format;    /* 0: MERCER_NPY if the name (*.npy) or the contents say so, otherwise MERCER_CSV */
     int32_t separator; /* ',' ';' '\t' ' ' '|'; 0: the one of the first four that splits the first lines equally */
     int32_t header; /* 1: the first line has names; -1: it has none; 0: it has names if its fields are text or empty */
     int32_t values; /* 0: rows of columns; MERCER_DISTANCE or MERCER_KERNEL: as from_matrix below, read whole */
@@ -467,7 +467,7 @@ enum {
 enum {
     MERCER_CAN_ORTHONORMAL = 1, /* A^T k(C, C) A = I: the components are an orthonormal basis */
     MERCER_CAN_MEAN = 2,        /* nu: the mean in feature space */
-    MERCER_CAN_MERGE = 4,       /* the variances of its scores and what it lost are known to rounding: the ledger */
+    MERCER_CAN_MERGE = 4,       /* what its components keep and lose is known, up to rounding: /ledger in the report */
     MERCER_CAN_DENSITY = 8,     /* w^T k_C(x) / n */
     MERCER_CAN_RESIDUAL = 16,   /* distance to the components in feature space */
     MERCER_CAN_SHARE = 32,      /* several threads may use it at once: no user kernel that is not MERCER_THREAD_SAFE */
@@ -487,10 +487,10 @@ MERCER_API void mercer_model_destroy(mercer_model *model);
 
 /* Computes an output operation (what = a recipe made from an entry of "operations", with its options; NULL = scores) on
  * data, into count arrays of the caller. Each array has the shape and dtype that mercer_model_output reports; f64 is
- * accepted in place of f32, one stride is 1, extra columns are allowed and remain unchanged, and data NULL means not
- * wanted. mercer_model_output fills *out for 0 <= index < *count; its texts are static. A recipe of several operations,
- * created as "scores,t2,residual", has the outputs of each in this order; the data are read once for all of them, and
- * the kernel is evaluated once (once more for gradient).
+ * accepted in place of f32, one stride is 1, and extra columns are allowed and remain unchanged. A view whose data is
+ * NULL means that this output is not wanted. mercer_model_output fills *out for 0 <= index < *count; its texts are
+ * static. A recipe of several operations, created as "scores,t2,residual", has the outputs of each in this order; the
+ * data are read once for all of them, and the kernel is evaluated once (once more for gradient).
  *
  *   scores    n x r    f(x); whiten = true: f_j(x) / sqrt(lambda_j)
  *   density   n x 1    w^T k_C(x) / n
@@ -522,9 +522,8 @@ MERCER_API int32_t mercer_model_transform(mercer_model *model, mercer_recipe *wh
 MERCER_API int32_t mercer_model_derive(mercer_model **out, mercer_recipe *operation, mercer_model *const *models,
                                        int64_t count, mercer_data *data, const mercer_run *run);
 
-/* Forecasts, before mercer_model_derive starts, what it will need in addition to the models. Unlike
- * mercer_recipe_forecast, it reads no rows: the forecast follows from the shapes of the models and the parameters alone.
- * passes and rows are 0.
+/* Forecasts what mercer_model_derive will need in addition to the models. Unlike mercer_recipe_forecast, this function
+ * reads no rows: the forecast follows from the shapes of the models and the parameters alone. passes and rows are 0.
  * MERCER_E_BUDGET: the derivation would be refused. */
 MERCER_API int32_t mercer_model_forecast(mercer_recipe *operation, mercer_model *const *models, int64_t count,
                                          mercer_data *data, const mercer_run *run, mercer_forecast *out);

@@ -248,7 +248,7 @@ struct File {
     int32_t format = 0; // MERCER_NPY or MERCER_CSV; the other fields are for CSV only
     char separator = 0;
     int32_t header = 0;                   // 1: the first line has names, -1: it has none
-    std::string labels, weights, columns; // names or numbers of columns; columns separated by commas
+    std::string labels, weights, columns; // names or numbers of columns; `columns` is a list with commas
     std::string ids;                      // a column that names the rows: Data::ids
 };
 
@@ -395,7 +395,7 @@ class Recipe : public detail::Handle<mercer_recipe, mercer_recipe_destroy> {
     }
     template <class Integer, std::enable_if_t<std::is_integral_v<Integer>, int> = 0>
     Recipe &set(const std::string &name, Integer value) {
-        // Keeps all digits, of which a double has only 53 bits.
+        // Passes the value as text, because a double would keep only 53 bits of it.
         return set(name, std::to_string(value));
     }
     Recipe &set(const std::string &name, double value) {

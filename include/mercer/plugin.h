@@ -35,8 +35,9 @@ typedef struct mercer_task mercer_task; /* one running operation: its memory, ra
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-/* A public row and the place of its value in the plugin's parameter struct: double, int64_t, int32_t (bool; choice: the
- * index of the choice) or const char *. Unset: NaN, INT64_MIN, -1, NULL. Names here omit the part. */
+/* A parameter row (mercer_row in mercer.h) and the offset of its value in the plugin's parameter struct. The value is a
+ * double, an int64_t, an int32_t (a bool, or the index of a choice) or a const char *. Unset: NaN, INT64_MIN, -1, NULL.
+ * The name has no part here: "sigma", not "kernel.sigma". */
 typedef struct mercer_param {
     int64_t struct_size;
     int64_t offset;
@@ -89,9 +90,9 @@ enum {
 typedef struct mercer_kernel_input {
     int64_t struct_size;
     int64_t d; /* columns the kernel sees; 0 for objects */
-    double
-        bandwidth; /* the result, for these data, of the rule in the choice row "bandwidth" (median or mean of pairwise
-                         distances in the kernel's form, or sqrt(d var)) if no other row of its group is set; else 0 */
+    /* The result, for these data, of the rule in the choice row "bandwidth" (median or mean of pairwise distances in
+     * the kernel's form, or sqrt(d var)) if no other row of its group is set; else 0. */
+    double bandwidth;
 } mercer_kernel_input;
 
 /* On entry h, kappa and lipschitz are NaN, lo and hi infinite, flags 0. */
@@ -134,18 +135,19 @@ typedef struct mercer_kernel_ops {
      * and the core relies on that. */
     void (*facts)(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out);
 
-    /* Optional, for kernels > 0: form values to log k, in place. Models with a denominator g need it far away from all
-     * centres. */
+    /* Optional, for kernels > 0: replaces each form value by log k, in place. Models with a denominator g need it for
+     * rows far away from all centres. */
     void (*log_map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 
     /* Optional: c if the map is v -> exp(c v), 0 if it is not for these parameters. The engine then computes form and
      * map in one step where it can; map remains the reference for these values. */
     double (*profile)(const void *params);
 
-    /* Optional: form values to the derivative of map at them, in place, under the rules of map; 0 at a cusp. NULL with
-     * a map: no derivative is known; NULL without a map: it is 1. Models have gradients if all leaves of their kernel
-     * have a derivative and are of form MERCER_DOT or MERCER_SQDIST. Squared distances of close rows are then computed
-     * as accurately as the values need, to 8 u kappa; the fact lipschitz avoids most calls made for this. */
+    /* Optional: replaces each form value by the derivative of map there, in place, under the rules of map; 0 at a cusp.
+     * NULL with a map: no derivative is known; NULL without a map: it is 1. Models have gradients if all leaves of
+     * their kernel have a derivative and are of form MERCER_DOT or MERCER_SQDIST. With a derivative, squared
+     * distances of close rows are computed as accurately as the kernel values need, to 8 u kappa; the core calls
+     * derivative to find these rows, but seldom if the fact lipschitz is finite. */
     void (*derivative)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 } mercer_kernel_ops;
 
@@ -172,13 +174,14 @@ typedef struct mercer_cost {
     int64_t bytes;
     int64_t kernel_evaluations;
     int64_t passes;  /* solver: applications of the operator */
-    int64_t columns; /* solver: of the widest application */
+    int64_t columns; /* solver: of the widest application, after the first if first_columns > 0 */
     int64_t blocks;  /* solver: columns of all its blocks that it uses; not in bytes */
-    int64_t m;    /* reducer: most centres; n if not known in advance: the budget is then judged by the likely figures.
-                      * The host plans again after reduce */
-    double flops; /* in addition to kernel values and applications */
-    int64_t first_columns;           /* solver: of the first application, if it may be wider than columns; else 0 */
-    int64_t first_blocks;            /* solver: columns of its blocks in use until then */
+    /* reducer: most centres; n if the number is not known in advance. The host then judges the budget by the likely
+     * figures, and plans again after reduce. */
+    int64_t m;
+    double flops;                    /* in addition to kernel values and applications */
+    int64_t first_columns;           /* solver: of the first application, if these may be more than columns; else 0 */
+    int64_t first_blocks;            /* solver: columns of its blocks in use during that application */
     int64_t likely_passes, likely_m; /* 0: equal to the bound */
     double likely_evaluations;       /* 0: equal to the bound */
     int64_t likely_bytes;            /* 0: equal to the bound */
@@ -254,8 +257,8 @@ typedef struct mercer_visit {
     int64_t count; /* of points or index */
     int32_t measure;
     int32_t reserved;
-    const int64_t
-        *list;      /* NULL: the data; else numbers of its rows: row0, rows and the tiles' row0 count its entries */
+    /* Numbers of rows of the data; row0, rows and the tiles' row0 then count entries of this list. NULL: all rows. */
+    const int64_t *list;
     int64_t listed; /* entries of list */
 } mercer_visit;
 
@@ -267,11 +270,12 @@ typedef struct mercer_visit {
  * H = 1. Nothing of size n^2 is held in memory, except with MERCER_GRAM_STORED: the values are then computed once and
  * stored if that takes at most half of the budget. Stored and recomputed values give the same bits.
  *
- * apply, dense and diagonal are those of op; the trace is the sum of the diagonal. columns and row_squares are [serial].
- * columns computes the columns index[0] ... index[count - 1] of A (n x count, ldo >= n) from n count kernel values.
- * row_squares computes the sums q_i = sum_j A_ij^2, in one pass over n^2 / 2 kernel values. Entries are centred before
- * they are squared, so that nothing cancels: if entries err by at most e, then q_i by at most 2 e sqrt(n q_i) + n e^2, and
- * by n 2^-53 q_i, the rounding of the sum. The first call that needs the mean of the rows makes one more pass. */
+ * Products, the whole matrix and its diagonal are computed by op (apply, dense, diagonal). columns and row_squares are
+ * [serial]. columns computes the columns index[0] ... index[count - 1] of A (n x count, ldo >= n) from n count kernel
+ * values. row_squares computes the sums q_i = sum_j A_ij^2, in one pass over n^2 / 2 kernel values. Entries are centred
+ * before they are squared, so that nothing cancels: if entries err by at most e, q_i errs by at most
+ * 2 e sqrt(n q_i) + n e^2, and by n 2^-53 q_i more from the rounding of the sum. The first call that needs the mean of
+ * the rows makes one more pass. */
 enum { MERCER_GRAM_WEIGHTED = 1, MERCER_GRAM_CENTRED = 2, MERCER_GRAM_STORED = 4 };
 struct mercer_operator; /* below, with the solvers */
 typedef struct mercer_gram {
@@ -282,8 +286,8 @@ typedef struct mercer_gram {
     int32_t (*columns)(const struct mercer_gram *gram, mercer_task *task, const int64_t *index, int64_t count,
                        double *out, int64_t ldo);
     int32_t (*row_squares)(const struct mercer_gram *gram, mercer_task *task, double *out); /* n */
-    double distance;  /* upper bound of the spectral norm of what A differs from S H K H^T S by, rounding aside; 0: the
-                       * values are exact, INFINITY: not known */
+    double distance;  /* upper bound of the spectral norm of A - S H K H^T S, rounding aside; 0: the values are exact,
+                       * INFINITY: not known */
     int32_t positive; /* 1: A is known to be positive semi-definite, up to rounding */
     int32_t reserved;
 } mercer_gram;
@@ -302,12 +306,12 @@ enum {
     MERCER_PIVOT_SAMPLE = 2, /* the next pivot is drawn with probability proportional to score times sample weight */
     MERCER_PIVOT_FULL = 3,   /* the largest score is next; scores may rise, and the rule may ask for entries of R */
     /* The largest score is next, and the score reads mercer_pivot_state.energy, of its own entry only. It must not fall
-     * when the energy rises. The host keeps the energies, with bounds on their errors, by one pass over all kernel values
-     * for each pivot, and decides by exact energies where the bounds leave a doubt. */
+     * when the energy rises. The host keeps the energies, with bounds on their errors, by one pass over all kernel
+     * values for each pivot, and decides by exact energies where the bounds leave a doubt. */
     MERCER_PIVOT_ENERGY = 4,
     MERCER_PIVOT_EXPANSION = 5 /* the same; the score also reads mercer_pivot_state.expansion */
 };
-/* Returned by init or update, it is no error: the selection ends with the pivots so far. */
+/* init or update may return this. It is no error: the selection ends with the pivots so far. */
 enum { MERCER_PIVOT_STOP = -1 };
 typedef struct mercer_pivot_state {
     int64_t struct_size;
@@ -353,14 +357,15 @@ typedef struct mercer_pivot_rule {
                   double *scores); /* NULL: the residual */
     int32_t (*update)(void *user, const mercer_pivot_state *state, int64_t pivot,
                       const double *column); /* may be NULL */
-    /* For rules that need MERCER_PIVOT_ENERGY or MERCER_PIVOT_EXPANSION, which have a score and neither init nor update.
-     * delta: rows whose residual is below this are no candidates. drop, 1: nor do they count in energies any longer. */
+    /* For rules that need MERCER_PIVOT_ENERGY or MERCER_PIVOT_EXPANSION, which have a score and neither init nor
+     * update. delta: rows whose residual is below this are no candidates. drop, 1: nor do they count in energies any
+     * longer. */
     double delta;
     int32_t drop;
     int32_t reserved_too;
 } mercer_pivot_rule;
-/* Selection stops at the first pivot that meets one of these conditions; 0: no such condition. Means weight rows by
- * their sample weight. */
+/* The selection stops as soon as one of these conditions holds; a field that is 0 sets no condition. Means weight rows
+ * by their sample weights. */
 typedef struct mercer_pivot_stop {
     int64_t struct_size;
     int64_t m;      /* maximum number of pivots; at most n */
@@ -368,8 +373,9 @@ typedef struct mercer_pivot_stop {
     double maxerr;  /* largest residual */
     double trace;   /* mean residual over mean k(x, x) */
     int32_t factor; /* 1: mercer_pivots.factor is requested */
-    /* Read by pivot_cost only: what the rule needs; 0: MERCER_PIVOT_BOUND or MERCER_PIVOT_SAMPLE. For MERCER_PIVOT_FULL the
-     * cost includes the memory of the rule's calls of columns, product and row_squares, but not their passes. */
+    /* Read by pivot_cost only: what the rule needs; 0: MERCER_PIVOT_BOUND or MERCER_PIVOT_SAMPLE. For
+     * MERCER_PIVOT_FULL the cost includes the memory of the rule's calls of columns, product and row_squares, but not
+     * their passes. */
     int32_t needs;
 } mercer_pivot_stop;
 typedef struct mercer_pivots {
@@ -381,12 +387,12 @@ typedef struct mercer_pivots {
     const double *residual; /* n */
     double mse, trace;      /* residuals that remain, as in mercer_pivot_stop */
     int64_t sweeps;         /* number of sweeps over all rows */
-    /* 1: the selection ended because the residuals that are left are rounding errors, not because it had m pivots, met a
-     * condition to stop, or was ended by the rule */
+    /* 1: the selection ended because the residuals that are left are rounding errors, not because it had m pivots, met
+     * a condition to stop, or was ended by the rule. */
     int32_t rank_reached;
     int32_t reserved;
-    /* Of rules that need MERCER_PIVOT_ENERGY or MERCER_PIVOT_EXPANSION, otherwise 0: passes over the kernel matrix, those
-     * of them that computed all energies anew, and columns of R that were computed to decide between rows. */
+    /* Of rules that need MERCER_PIVOT_ENERGY or MERCER_PIVOT_EXPANSION, otherwise 0: passes over the kernel matrix,
+     * those of them that computed all energies anew, and columns of R that were computed to decide between rows. */
     int64_t passes, refreshes, columns;
 } mercer_pivots;
 
@@ -420,20 +426,22 @@ typedef struct mercer_eigen_request {
     int64_t r;           /* 1 <= r <= n - locked.count */
     double tol;          /* residuals |A v - lambda v| <= tol |lambda_1| */
     int64_t max_passes;  /* calls of apply, rough or not; 0: the solver's own limit */
-    int64_t start_count; /* columns of an initial guess, any columns; 0: none */
-    int32_t (*start)(void *user,
-                     mercer_range to); /* writes the first to.count <= start_count of them; called at most once */
-    mercer_range locked;               /* orthonormal: solve in its complement (P A P); it need not be invariant */
-    int32_t (*enough)(void *user, const double *values,
-                      int64_t count); /* called after each cycle; non-zero: stop. May be NULL */
+    int64_t start_count; /* number of columns of an initial guess, which need not be orthonormal; 0: no guess */
+    /* Writes the first to.count <= start_count columns of the guess. The solver calls it at most once. */
+    int32_t (*start)(void *user, mercer_range to);
+    /* Orthonormal columns. Solve in the orthogonal complement of their span (P A P); the span need not be invariant. */
+    mercer_range locked;
+    /* May be NULL. The solver calls it after each cycle, and stops if it returns non-zero. */
+    int32_t (*enough)(void *user, const double *values, int64_t count);
     void *user;
     int32_t rough; /* the operator has apply_rough */
     int32_t reserved;
-    double
-        scale; /* of the numbers that a product rounds, whose error is a few units of it: |A| before it was centred, at
-                   * most; 0: not known (in a forecast it never is) */
-    double share; /* a residual is also at most this share of the smallest eigenvalue requested that is well above
-                   * rounding, or the scores of that component are noise (mercer_residual_limit); 0: no such demand */
+    /* An upper bound of |A| before it was centred. A product rounds numbers of this size, so its error is a few units
+     * roundoff of it. 0: not known, as in every forecast. */
+    double scale;
+    /* A residual must also be at most this share of the smallest requested eigenvalue that is well above rounding;
+     * otherwise the scores of that component would be noise (mercer_residual_limit). 0: no such demand. */
+    double share;
 } mercer_eigen_request;
 
 /* The r algebraically largest eigenpairs, descending; the host provides the arrays, of the sizes stated, all zeroed. A
@@ -451,8 +459,8 @@ typedef struct mercer_eigen_result {
 } mercer_eigen_result;
 
 enum {
-    MERCER_USES_START = 1, /* without these two flags the host passes neither */
-    MERCER_USES_ROUGH = 2,
+    MERCER_USES_START = 1,  /* without this flag the host passes no start */
+    MERCER_USES_ROUGH = 2,  /* without this flag the operator has no apply_rough */
     MERCER_KEEPS_STATE = 4, /* calls checkpoint and resume */
     MERCER_DIRECT = 8       /* decomposes the whole matrix: misses no eigenvalue above the last one that it returns */
 };
@@ -460,9 +468,9 @@ typedef struct mercer_solver_ops {
     int64_t struct_size;
     int32_t flags;
     int32_t reserved;
+    /* In this request, start and locked.block are NULL, but start_count and locked.count are set. */
     int32_t (*forecast)(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
-                        const mercer_eigen_request *request,
-                        mercer_cost *out); /* no start, locked.block NULL, counts set */
+                        const mercer_eigen_request *request, mercer_cost *out);
     int32_t (*solve)(const mercer_host *host, mercer_task *task, const void *params, const mercer_operator *op,
                      const mercer_eigen_request *request, mercer_eigen_result *out);
 } mercer_solver_ops;
@@ -476,8 +484,8 @@ struct mercer_host {
 
     /* Messages. fail records a text (printf-like) and returns code, on any thread. log drops lines from threads other
      * than the calling one. report stores a named, finite number in the model's report; the same name again replaces
-     * the number. Two names of a reducer have a meaning: "epsilon" and "radius" promise that no row is farther than that
-     * from the centre it is assigned to; certificates rest on it. */
+     * the number. Two names of a reducer have a meaning: "epsilon" and "radius" promise that no row is farther than
+     * this number from the centre to which it is assigned. Certificates rely on this promise. */
     int32_t (*fail)(mercer_task *task, int32_t code, const char *format, ...);
     void (*log)(mercer_task *task, int32_t level, const char *text);
     int32_t (*report)(mercer_task *task, const char *name, double value); /* [serial] */
@@ -586,7 +594,8 @@ struct mercer_host {
     /* The kernel matrix of a reducer's problem (mercer_gram); flags: MERCER_GRAM_... or 0. It lives until the operation
      * returns. A forecast has no data and is refused. [serial]
      * gram_cost, for forecasts: bytes bounds the memory of the matrix and of one call on it with this many columns
-     * (row_squares: 1), kernel_evaluations those of a pass: of each one, or of all together if passes = 1 (stored). */
+     * (row_squares: 1). kernel_evaluations is the number for one pass. Every pass needs as many if passes = 0; if
+     * passes = 1, the values are stored, and only the first pass needs them. */
     int32_t (*gram)(mercer_task *task, int32_t flags, mercer_gram *out);
     int32_t (*gram_cost)(mercer_task *task, const mercer_shape *shape, int32_t flags, int64_t columns,
                          mercer_cost *out);
@@ -634,8 +643,9 @@ static inline double mercer_value(int32_t dtype, const void *values, int64_t k) 
     return dtype == MERCER_F32 ? (double)((const float *)values)[k] : ((const double *)values)[k];
 }
 
-/* What residuals of a request must stay below, where `rounding` is what rounding leaves of them and values are the r
- * current ones, descending. Eigenvalues within 100 times `rounding` make no demand of their own: it could not be met. */
+/* Returns the bound that the residuals of a request must not exceed. values: the r current eigenvalues, descending;
+ * rounding: the size of a residual that is due to rounding errors alone. An eigenvalue of at most 100 times `rounding`
+ * does not tighten the bound, because residuals could not meet it. */
 static inline double mercer_residual_limit(const mercer_eigen_request *request, const double *values, double rounding) {
     const double first = values[0] < 0 ? -values[0] : values[0];
     double limit = request->tol * first;
@@ -652,9 +662,9 @@ static inline double mercer_width(double sigma, const mercer_kernel_input *input
     return sigma == sigma ? sigma : input->bandwidth > 0 ? input->bandwidth : 1;
 }
 
-/* For lists of rows: the comparison function of qsort; and Fisher & Yates, the first `drawn` entries of a random order
- * of count entries, from the random numbers (0, stream) to (drawn - 1, stream). u < 1 - 2^-54 and count < 2^53: no
- * product rounds to count - step. */
+/* For lists of rows. mercer_ascending compares two rows for qsort. mercer_shuffle (Fisher & Yates) moves `drawn` of the
+ * count entries, drawn at random, to the front in random order; it uses the random numbers (0, stream) to
+ * (drawn - 1, stream). These are below 1 - 2^-54 and count is below 2^53, so no product rounds up to count - step. */
 static inline int mercer_ascending(const void *a, const void *b) {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);

@@ -42,7 +42,7 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
     MERCER_EACH(dtype, values, count, v, (real)-log1p(v));
 }
 
-/* The derivative by v = r^2: -rate k^2. */
+/* The derivative with respect to v = r^2: -rate k^2. */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     map(host, params, dtype, values, count);
     MERCER_EACH(dtype, values, count, k, k * k);

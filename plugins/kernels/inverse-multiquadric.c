@@ -43,7 +43,7 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
     MERCER_EACH(dtype, values, count, v, (real)(-0.5 * log1p(v) - log_c));
 }
 
-/* The derivative by v = r^2: -(1 + rate v)^(-3/2) rate / (2 c). */
+/* The derivative with respect to v = r^2: -(1 + rate v)^(-3/2) rate / (2 c). */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     (void)host;
     const inverse_multiquadric *p = params;

@@ -55,8 +55,8 @@ static void map(const mercer_host *host, const void *params, int32_t dtype, void
     mercer_exp(host, dtype, values, count);
 }
 
-/* The derivative by the form value v. l2, v = r^2: -rate k / (2 r), which grows without limit
- * towards the cusp, where it counts as 0. l1, v = r: -rate k. */
+/* The derivative with respect to the form value v. l2, v = r^2: -rate k / (2 r), which grows
+ * without limit towards the cusp, where it counts as 0. l1, v = r: -rate k. */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     const laplacian *p = params;
     double r[128]; /* distances of one batch of values */

@@ -88,8 +88,8 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
         MERCER_EACH(dtype, values, count, t, (real)log1p(t + t * t / 3) - t);
 }
 
-/* The derivative by v = r^2 = t^2 / rate. nu = 0.5: -rate exp(-t)/(2 t), but 0 at the cusp. nu =
- * 1.5: -rate exp(-t)/2. nu = 2.5: -rate (1 + t) exp(-t)/6. */
+/* The derivative with respect to v = r^2 = t^2 / rate. nu = 0.5: -rate exp(-t)/(2 t), but 0 at the
+ * cusp. nu = 1.5: -rate exp(-t)/2. nu = 2.5: -rate (1 + t) exp(-t)/6. */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     static const double factors[][3] = {{1, 0, 0}, {1, 0, 0}, {1, 1, 0}};
     const matern *p = params;

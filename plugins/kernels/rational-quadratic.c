@@ -59,7 +59,7 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
     MERCER_EACH(dtype, values, count, v, (real)(-p->alpha * log1p(v)));
 }
 
-/* The derivative by v = r^2: -alpha rate (1 + rate v)^(-alpha - 1). */
+/* The derivative with respect to v = r^2: -alpha rate (1 + rate v)^(-alpha - 1). */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     const rational_quadratic *p = params;
     power(host, p, dtype, values, count, p->alpha + 1);

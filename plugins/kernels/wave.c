@@ -43,8 +43,8 @@ static void map(const mercer_host *host, const void *params, int32_t dtype, void
     MERCER_EACH(dtype, values, count, t, t == 0 ? 1 : isinf(t) ? 0 : (real)sin(t) / t);
 }
 
-/* The derivative by r^2, divided by rate: (cos t - sin t / t) / (2 t^2). For t < 1/2, where the
- * difference cancels, five terms of the series are summed. */
+/* The derivative with respect to r^2, divided by rate: (cos t - sin t / t) / (2 t^2). For t < 1/2,
+ * where the difference cancels, five terms of the series are summed. */
 static double slope(double t) {
     const double s = t * t;
     if (isinf(t)) return 0;

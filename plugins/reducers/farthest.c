@@ -15,8 +15,8 @@
  * double, in the order of the columns.
  *
  * Cost: n m distances in tiles, in about m/20 sweeps; no kernel value; 32 n bytes and 256 rows.
- * Error: the covering radius, which is reported; in feature space |phi(x) - phi(c)|^2 <= 2
- * (f(0) - f(radius)) for a radial kernel.
+ * Error: the covering radius, which is reported. In feature space |phi(x) - phi(c)|^2 <= 2
+ * (f(0) - f(radius)) for a kernel f(|x - y|) that decreases with the distance.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -51,7 +51,8 @@ typedef struct search {
     /* chosen: centres so far; swept: centres that `square` and `nearest` take into account. */
     int64_t n, d, m, chosen, swept;
     /* Of all n rows: weight: sample weight; square: squared distance to the nearest swept centre;
-     * nearest: number of this centre; number: the same within the last sweep, -1 if unchanged. */
+     * nearest: number of this centre; number: the nearest of the centres added in the last sweep,
+     * counted from 0, or -1 if none of them is nearer than the earlier ones. */
     double *weight, *square;
     int64_t *nearest, *number;
     int64_t *centre; /* m: the rows that are centres */

@@ -119,8 +119,9 @@ static int32_t add(work *w, const int64_t *list, int64_t listed, const int64_t *
 
 /* ---- draws */
 
-/* Selects the hot rows, in ascending order: about HOT rows with the largest mu - S / (done + 1).
- * Bisection on a sample of the rows finds the threshold that they exceed. */
+/* Selects the hot rows, in ascending order: at most HOT rows whose mu - S / (done + 1) exceeds a
+ * threshold, or all rows if n <= HOT. Bisection on a sample of the rows finds a threshold that
+ * about HOT rows exceed. */
 static void heat(work *w) {
     const double over = 1 / (double)(w->done + 1);
     const int64_t stride = w->n > 8 * HOT ? w->n / (8 * HOT) : 1, most = HOT / stride;
@@ -153,8 +154,8 @@ static void offer(best *b, double v, int64_t row) {
     if (v > b->value || (v == b->value && row < b->row)) b->value = v, b->row = row;
 }
 
-/* Returns the best row of positive weight: among the hot rows, with S of all draws, or among all
- * others, with the S that is known. */
+/* Returns the best row of positive weight. hot_only: among the hot rows, whose S includes all
+ * draws; otherwise among all other rows, whose S includes only the first `known` draws. */
 static best best_of(const work *w, int hot_only) {
     const double over = 1 / (double)(w->done + 1);
     best out = {-INFINITY, w->n};
@@ -168,7 +169,7 @@ static best best_of(const work *w, int hot_only) {
     return out;
 }
 
-/* Brings S of all rows up to date. There are no hot rows then. */
+/* Brings S of all rows up to date. No row is hot afterwards. */
 static int32_t tell(work *w) {
     summing s = {NULL, w->sum, 0};
     int32_t status = MERCER_OK;
@@ -247,7 +248,7 @@ static int32_t solve(quadratic *q, double *level) {
     work *w = q->w;
     const int64_t m = w->count, c = q->count;
     int64_t info = 1;
-    for (; info; q->ridge *= 10) { /* K may be indefinite by rounding: the ridge grows until it is not */
+    for (; info; q->ridge *= 10) { /* rounding may make K + ridge indefinite: the ridge grows until it is not */
         for (int64_t i = 0; i < c; i++)
             for (int64_t j = 0; j < c; j++)
                 q->part[i * c + j] = q->k[q->used[i] * m + q->used[j]] + (i == j ? q->ridge : 0);
@@ -340,7 +341,9 @@ static int32_t optimise(work *w, int32_t dtype, int32_t flags) {
         if (drop(&q, begun) && q.count > 0) continue;
         begun = 1;
         const int64_t next = missing(&q, level);
-        if (next < 0 || next == last || q.count == m) break; /* the same entry again: its slope is rounding */
+        /* next < 0: the weights are optimal. The same entry again: its slope is a rounding
+         * error. */
+        if (next < 0 || next == last || q.count == m) break;
         insert(&q, last = next);
     }
     w->count = 0;

@@ -92,7 +92,8 @@ static void *part(char *base, int64_t *used, int64_t bytes) {
     return out;
 }
 
-/* Lays the arrays out from `base` on, and returns their bytes. NULL: only counts. */
+/* Lays the arrays out from `base` on, and returns their bytes. If base is NULL, only counts the
+ * bytes. */
 static int64_t lay(work *w, char *base) {
     const int64_t d = w->d, m = w->m, n = w->n, row = 8 * (d > 0 ? d : 1);
     int64_t used = 0;
@@ -394,8 +395,8 @@ static int32_t search_some(void *user, int64_t k) {
     return status;
 }
 
-/* Groups the rows of the block that may leave their clusters by their present cluster, and splits
- * each group into jobs. Returns the number of jobs. */
+/* Finds the rows in x that may change their cluster, sorts them into groups by their present
+ * cluster, and splits each group into jobs. Returns the number of jobs. */
 static int64_t sort_out(work *w) {
     int64_t jobs = 0;
     memset(w->begin, 0, (size_t)(8 * (w->m + 1)));

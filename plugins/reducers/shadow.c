@@ -66,7 +66,7 @@ enum {
     CHUNK = 128,   /* centres compared at once, a multiple of 64 */
     STRIPS = 16,   /* upper limit on the strips of a block; a strip has at least CHUNK rows */
     FIRST = 32,    /* the first CHUNK centres are compared this many at once */
-    OPEN = 512,    /* upper limit on the left-over rows of a block; rows of a sample */
+    OPEN = 512,    /* upper limit on the left-over rows of a block, and on the rows of a sample */
     WIDEST = 8192, /* upper limit on the rows of a block */
     WORDS = CHUNK / 64,
     PASSES = 8,
@@ -141,8 +141,8 @@ typedef struct leaders {
     double *x, *norm;
     float *scaled, *level;
     int64_t *centre;
-    /* left: how many rows each strip has left; open: which rows of the block these are; seen: the
-     * pairs that each strip compared. */
+    /* left: how many rows each strip has left (later left[0]: all strips together); open: which
+     * rows of the block these are; seen: the pairs that each strip compared. */
     int64_t *left, *open, *seen;
     /* Sets of bits. found: for each row that is compared, the centres or rows that may cover it;
      * born: the left-over rows that became centres. */
@@ -358,7 +358,7 @@ static int32_t pass(leaders *l, double epsilon, int64_t enough, double progress,
 
 /* ---- epsilon ----------------------------------------------------------------------------------------------------- */
 
-/* Finds the distance at which f is similarity f(0) by bisection, because f decreases. */
+/* Finds the distance at which f falls to similarity f(0), by bisection. */
 static int32_t radius_of(const mercer_host *host, mercer_task *task, double similarity, double h, double *epsilon) {
     double from = 0, to = h, full = 0, value = 0;
     int32_t status = host->radial(task, &full, 1);
@@ -485,7 +485,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)n);
     out->m = most_centres(p, n);
     out->likely_m = wanted(p) > 0 ? wanted(p) : least(n, (int64_t)(8 * sqrt((double)n)));
-    /* 16 n: the nearest centres, which at least rows of weight 0 need in an assignment. */
+    /* 16 n: the arrays of give_to_nearest, which an assignment of rows of weight 0 always needs. */
     out->bytes = bytes_of(p, shape, out->m) + 16 * n;
     out->likely_bytes = bytes_of(p, shape, out->likely_m) + (p->assign == NEAREST ? 16 * n : 0);
     out->flops = (double)n * (double)out->m * (double)d * (wanted(p) > 0 ? PASSES : 1);

@@ -22,8 +22,8 @@
  * Error: each theta_j lies within |R_j| of an eigenvalue of B. These are the top r eigenvalues if the
  * start has a component along each of their eigenvectors, which random columns have with
  * probability 1. Convergence in the first product does not count if the caller gave start columns,
- * because all p columns may be the caller's. Residuals below 64 u max |theta| (blocks
- * in f32: 4 u_32) are rounding: a smaller tol counts as that. apply_rough is not used.
+ * because all p columns may be the caller's. Residuals below 64 u max |theta| (blocks in f32:
+ * 4 u_32) are rounding, and no smaller residual is demanded. apply_rough is not used.
  */
 #include <float.h>
 #include <math.h>
@@ -34,7 +34,11 @@ typedef struct orthogonal_params {
     int64_t oversample;
 } orthogonal_params;
 
-enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000, LIKELY_PASSES = 8 }; /* likely: measured on clusters */
+enum {
+    DEFAULT_OVERSAMPLE = 8,
+    DEFAULT_PASSES = 1000,
+    LIKELY_PASSES = 8 /* measured on clustered data */
+};
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(orthogonal_params, oversample, "0", "", MERCER_AUTO, 0, 1e6,

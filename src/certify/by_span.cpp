@@ -125,7 +125,7 @@ Certificates certificates_as(const ReducedModel &of, bool directions) {
     const Proof proof = prove<T>({run, kernel, of.values, weights}, rows, span, projection, r);
     model.kernel_evaluations += span.evaluations() + proof.evaluations;
     const double total = static_cast<double>(rows.rows()), unit = rounding_floor(sizeof(T) == 4, of.centres.m());
-    model.columns += total; // n m^2 flops: those of n products of an m x m matrix with a vector
+    model.columns += total; // the flops of n products of an m x m matrix with a vector
     const Found found{projection, proof, total, projection.uncentred / total, unit};
     out = proof.loss(total);
     if (proof.refuted) {

@@ -7,8 +7,8 @@
 
 namespace mercer {
 
-// Returns a certificate that refers to component j: an "eigenvalue" to this one alone, all other
-// names to the components up to it.
+// Returns a certificate for component j. A certificate named "eigenvalue" refers to this component
+// alone; one of any other name refers to all components up to and including component j.
 Certificate component_certificate(const char *name, int64_t j, const char *by, double value, double failure);
 // A certificate of |P - P'|_HS <= bound for projections on the first j + 1 components. It is marked
 // as not applying if bound >= sqrt(2 (j + 1)), because any two such projections are that close.

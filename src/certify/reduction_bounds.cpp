@@ -73,8 +73,8 @@ struct ReducedRows {
     double s(int64_t i) const { return prepared.weights[static_cast<size_t>(i)]; }
     double w(int64_t j) const { return centres.weights[static_cast<size_t>(j)]; }
     bool assigned() const { return centres.represents_rows; }
-    // Returns the rounding error of a difference of sums whose magnitude is `scale`: that of the
-    // kernel values and that of adding them.
+    // Returns the rounding error of a difference of sums whose magnitude is `scale`: the error of
+    // the kernel values plus that of adding them.
     double rounding(double scale) const {
         return (2 * value_error(prepared.f32) + 4 * std::log2(total + 1)) * unit_roundoff(prepared.f32) * scale;
     }

@@ -9,9 +9,10 @@
 namespace mercer {
 namespace {
 
-// Returns a value inside the range of a numeric parameter, chosen by the counter `at`. Some ranges
-// are practically unbounded. If only one end of the range is far away, the value is near the other
-// end; a real value is near 0 if both are far away.
+// Returns a value inside the range of a numeric parameter, chosen by the counter `at`. An end of
+// the range that is more than 1000 away from 0 counts as far. A real value of a wide range is near
+// the end that is not far, or near 0 if both are far. A whole number is at most 5 above the lower
+// end or, if this end is far, at most 1000 below the upper end or 1000, whichever is smaller.
 std::string interior(const mercer_row &row, int64_t at) {
     const double u = check_number(at, 0), far = 1000;
     if (row.type == MERCER_INT) {

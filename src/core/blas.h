@@ -26,8 +26,8 @@ class BlasScope {
 };
 
 // Returns true if OpenBLAS holds a buffer, so that at least one call at a time gets the memory that
-// it needs. If OpenBLAS holds none yet, this function first lets it map one if the system allows
-// it.
+// it needs. If OpenBLAS holds no buffer yet, this function first lets it map one, if the system
+// grants the memory.
 bool blas_has_room();
 
 // For example "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".

@@ -20,9 +20,9 @@ double factorisation_cost(double order); // in flops at the speed of a matrix pr
 // The time of a dense eigendecomposition. It is forecast because such a step cannot be cancelled.
 double dense_seconds(double order);
 
-// The flops of a fit with m centres: 2 d for each of its kernel values, d being columns_of_rows and
-// their number `evaluations`, and 2 m^2 for each of the vectors with which the kernel matrix is
-// multiplied, whose number is `columns`.
+// Returns the flops of a fit with m centres: 2 d for each of `evaluations` kernel values, where d
+// is columns_of_rows, and 2 m^2 for each of the `columns` vectors that are multiplied by the kernel
+// matrix.
 double flops_of(int64_t columns_of_rows, double m, double evaluations, double columns);
 
 // Flops per second of one thread's matrix products in f32, measured once per process. It serves

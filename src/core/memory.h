@@ -134,8 +134,8 @@ class Buffer {
         std::fill_n(data_, size_, T{});
         return *this;
     }
-    // Stops counting the array in its budget. For an array that outlives the call in which it was
-    // made, such as one in a model.
+    // Stops counting the array in its budget. This is meant for an array that outlives the call in
+    // which it was made, such as one in a model.
     void uncount() {
         if (budget_ && data_) budget_->give(bytes_);
         budget_.reset();

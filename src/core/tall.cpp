@@ -162,8 +162,8 @@ struct ScaledGram {
     double off = 0;        // the largest entry of |X^T X - 1|
 };
 
-// c = Q^T X of the columns before q was projected out, or no rows. A column is lost if the
-// projection left no more than this share of its length.
+// c: Q^T X before the projection, up to its sign; removed: the number of its rows, 0 if there is no
+// Q. A column is lost if the projection left at most the share `lost` of its length.
 ScaledGram scaled_gram(Run &run, Columns x, const Buffer<double> &c, int64_t removed, double lost) {
     const int64_t p = x.count;
     ScaledGram out{run.buffer<double>(p, p), run.buffer<double>(p)};

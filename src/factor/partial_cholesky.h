@@ -51,7 +51,7 @@ enum class Factor { stored, recomputed };
 template <class T>
 class PartialCholesky {
   public:
-    // Fails with E_UNSUPPORTED if the kernel of rows is not declared positive semi-definite.
+    // Fails with E_UNSUPPORTED if rows.kernel is not declared positive semi-definite.
     // capacity: the number of columns to allocate at first; more are allocated when needed.
     PartialCholesky(Run &run, const KernelRows &rows, int64_t capacity, Factor kind = Factor::stored);
     PartialCholesky(const PartialCholesky &) = delete;
@@ -114,8 +114,8 @@ class PartialCholesky {
 
     // The residual R = K - L L^T of a stored factor (residual_matrix.cpp). Row i and column i of R
     // are exactly 0 if d_i = 0. residual_columns writes count columns, column-major.
-    // residual_product computes out = R v, and residual_row_squares out_j = sum_t w_t R_jt^2; they
-    // fail with E_NUMERICAL if a result is not finite. factor_rows writes count rows of L,
+    // residual_product computes out = R v, and residual_row_squares out_j = sum_t w_t R_jt^2. All
+    // three fail with E_NUMERICAL if a result is not finite. factor_rows writes count rows of L,
     // row-major.
     void residual_columns(const int64_t *rows, int64_t count, double *out, int64_t ldo);
     void residual_product(const double *v, double *out);

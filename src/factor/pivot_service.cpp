@@ -10,7 +10,7 @@
 namespace mercer {
 namespace {
 
-// Returns true if no row above the rank floor is left.
+// Returns true if growth ended because no row above the rank floor is left.
 template <class T>
 bool grow_in_rounds(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule,
                     const PivotStop &stop) {

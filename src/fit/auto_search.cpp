@@ -15,10 +15,10 @@
 // and each new bound takes half of what its part still has (bounds.h). The size of a sample follows
 // from a pilot of 500 rows, or from the previous sample; the new sample draws rows of its own. The
 // exact strategy is taken when its passes cost less than the rest of the projected strategy, when a
-// larger factor would exceed the budget, or when the factor has full rank. Wrong predictions cost
-// time, but never invalidate a certificate. Exact passes use f64 if f32 is not known to keep the
-// accuracy and f64 fits in the budget; the accuracy that their residuals certify is compared with
-// the request.
+// larger factor would exceed the budget, when the factor has full rank, or when rounding or
+// contradictory samples rule out a certificate. Wrong predictions cost time, but never invalidate a
+// certificate. Exact passes use f64 if f32 is not known to keep the accuracy and f64 fits in the
+// budget; the accuracy that their residuals certify is compared with the request.
 //
 // If the budget holds a factor but no exact passes, only the projection is possible: its factor
 // grows as far as memory allows. If it certifies less than requested, the model reports this (not
@@ -211,8 +211,8 @@ class Search {
                 const double failure = next_failure();
                 ++samples_;
                 entry.rows = moments.s;
-                // The bounds state the failure probability of all samples so far: attempt k may use
-                // 1 / 2^k of shares_.rows, so together these are shares_.rows - failure.
+                // The bounds state the failure probability of all samples so far: the k-th sample
+                // may use 1 / 2^k of shares_.rows, so all of them may use shares_.rows - failure.
                 if (!proof.add_rows(spectrum, moments, failure, shares_.rows - failure)) return false;
                 if (enough(proof, r)) {
                     proof.turn(spectrum, moments, failure);

@@ -102,9 +102,9 @@ ColumnStats slab_stats(Run &run, const Source &source, const RowWeights &weights
 int64_t scan_rows(const Source &source) {
     return std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
 }
-// The number of slabs whose statistics are held at the same time. Of wide rows, the statistics of a
-// slab take as much memory as its rows; together they take at most 80 MiB, unless one slab takes
-// more.
+// The number of slabs whose statistics are held at the same time. If rows are wide, the statistics
+// of a slab can take more memory than its rows. All statistics together take at most 80 MiB, unless
+// those of one slab take more.
 int64_t scan_window(const Run &run, const Source &source) {
     return std::clamp<int64_t>((int64_t{1} << 21) / std::max<int64_t>(source.cols(), 1), 1, 4 * run.threads());
 }

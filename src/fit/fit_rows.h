@@ -37,8 +37,8 @@ void open_checkpoint(const FitTask &task, Fitted &out);
 void take_centres(const FitTask &task, const Lift &lift, Reduction reduction, Fitted &out);
 // Returns the task of planning the lift of these centres, within the memory that was forecast.
 PlanTask plan_task_of(const FitTask &task, const Fitted &fitted);
-// Lifts the centres as planned. Fails with E_BUDGET before any work if the plan exceeds that
-// memory.
+// Lifts the centres as planned. Fails with E_BUDGET before any work if the plan exceeds the memory
+// that was forecast.
 void lift_centres(const FitTask &task, Plan plan, Fitted &out);
 
 } // namespace mercer

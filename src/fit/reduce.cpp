@@ -102,8 +102,8 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
                 out.index.empty() ? 1.0 : prepared.weights[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
     scale_weights(out.weights, n);
     // Centres represent the rows assigned to them if their weights are the sums of the weights of
-    // these rows. That counts only if the reducer made the assignment or the weights were computed
-    // from it. If the user merely asked for an assignment, an agreement is accidental.
+    // these rows. This is tested only if the reducer made the assignment or the weights were
+    // computed from it. If the user merely asked for an assignment, an agreement is accidental.
     const bool claimed = voronoi || plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT;
     out.represents_rows = claimed && represents_rows(out, prepared);
     if (!out.represents_rows && !kept) out.assignment = Buffer<int64_t>();

@@ -72,7 +72,7 @@ class SampleOperator : public Operator {
     void diagonal(Run &, double *d) const override {
         for (int64_t i = 0; i < n(); ++i) d[i] = k_[static_cast<size_t>(i * (n() + 1))];
     }
-    Fidelity fidelity() const override { return {0, false}; } // no claim is made in a forecast
+    Fidelity fidelity() const override { return {0, false}; } // exact; nothing is certified
     mutable int64_t passes = 0;
 
   private:

@@ -22,8 +22,9 @@ namespace mercer {
 
 class SpectrumEstimate {
   public:
-    // The number of rows that a sample may have: 0 if the source must be loaded before it can be
-    // read again, and fewer rows if kernel values come from callbacks.
+    // The number of rows that a sample may have: 0 if there are too few rows or if the source must
+    // be loaded before it can be read again. If kernel values come from callbacks, fewer rows are
+    // allowed.
     static int64_t allowed(const Recipe &recipe, const Source &source);
     static bool asks(const Recipe &recipe, const Source &source); // true: kernel values come from callbacks
     // The cost of the sample, in flops at the speed of a matrix product.

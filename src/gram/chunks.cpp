@@ -34,8 +34,9 @@ void copy_rows(const From *from, int64_t count, To *out) {
     std::transform(from, from + count, out, [](From value) { return static_cast<To>(value); });
 }
 
-// Reads the callback's rows in order and has one window of them in memory. Reading a row before the
-// window begins a new pass; reading a row after it continues the present pass up to this row.
+// Reads the callback's rows in order and has one window of them in memory. If a row that precedes
+// the window is needed, a new pass begins; if a row beyond the window is needed, the present pass
+// continues up to this row.
 template <class T>
 class ChunkWindows : public Source {
   public:

@@ -211,7 +211,7 @@ LeafRows<T> Points<T>::plain(Run &run, const Panel<T> &panel, size_t leaf) const
         keep_rows(run, rows, again);
         prepare_leaf(run, rows, again, leaves_[leaf], out);
     });
-    if (out.own.empty()) out.own = std::move(again.mapped); // out.x points into it
+    if (out.own.empty()) out.own = std::move(again.mapped); // out.x points into these rows
     return out;
 }
 

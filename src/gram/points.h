@@ -91,8 +91,8 @@ class Points {
     // Returns the points with the row numbers in index (borrowed), prepared in the same way. The
     // numbers are those of the source, whatever rows this object selects.
     Points only(const int64_t *index, int64_t count) const { return Points(source_, map_, leaves_, index, count); }
-    // The same points, which will be loaded in any order. Rows of a source that is read in passes are
-    // therefore copied to memory, in one pass.
+    // Returns the same points as only(), for callers that load them in any order. If the source is
+    // read in passes, the rows are therefore copied to memory, in one pass.
     Points gathered(Run &run, const int64_t *index, int64_t count) const;
 
     int64_t number(int64_t row) const { return index_ ? index_[row] : row; } // in the source
@@ -120,8 +120,8 @@ class Points {
     // Makes load() drop Panel::mapped if every leaf is packed. This saves memory for callers that
     // need only kernel values.
     void lean() { lean_ = true; }
-    // Returns the rows of a leaf in the layout of the general forms. For panels in which load() has
-    // packed this leaf for the fused kernels and so has not made this layout.
+    // Returns the rows of a leaf in the layout of the general forms. It serves panels in which
+    // load() has packed this leaf for the fused kernels and so has not made this layout.
     LeafRows<T> plain(Run &run, const Panel<T> &panel, size_t leaf) const;
 
   private:

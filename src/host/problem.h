@@ -24,7 +24,7 @@ class Problem {
     // The arrays to which the result points belong to the task.
     virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                          const mercer_pivot_stop &stop) = 0;
-    virtual mercer_gram gram(int32_t flags) = 0; // the problem owns what it points to
+    virtual mercer_gram gram(int32_t flags) = 0; // the problem owns what the result points to
 };
 
 // A problem of which only the shape is known, for the forecast of a reducer.

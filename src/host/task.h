@@ -20,11 +20,12 @@ struct mercer_task {
     mercer::Random random;
     mercer::Keeper *keeper = nullptr; // nullptr: no checkpoint is written
     mercer::Problem *problem;         // nullptr: the operation has no access to the data
-    // Answers the service pivot_cost; nullptr if the operation is not one of a reducer.
+    // Answers the services pivot_cost and gram_cost; nullptr if the operation is not one of a
+    // reducer.
     mercer::ForeseenProblem *foreseen = nullptr;
     std::map<std::string, double> *report; // numbers for the report, by name; nullptr: not reported
-    // An empty span of the progress. It exists from the first time that a reducer reports its own
-    // progress, so that the loops inside services do not move the progress as well.
+    // A span of length 0 at the progress that the reducer reported last; none if it has reported
+    // none. While the span lives, loops inside services cannot move the progress.
     std::optional<mercer::Run::Span> done;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;
@@ -63,8 +64,8 @@ struct mercer_task {
     void perform(const mercer::Plugin &plugin, const char *operation, F &&body) {
         check(mercer::operate(plugin, operation, body), plugin);
     }
-    // Throws an error if `status` is not OK. A callback that a plugin passed to a service has
-    // returned it.
+    // Throws an error if `status`, which a callback that a plugin passed to a service has returned,
+    // is not OK.
     void check_callback(int32_t status);
 };
 

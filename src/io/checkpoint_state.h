@@ -1,7 +1,6 @@
 // State of a job that a checkpoint can store, so that a later run of the same job continues from
-// it: for instance the state of a solver, of a loop over blocks, or a list of calls that were paid
-// for. The owner of such state implements this interface and registers it with the job's checkpoint
-// (model/checkpoint.h).
+// it: for instance the state of a solver or of a lift. The owner of such state implements this
+// interface and registers it with the job's checkpoint (model/checkpoint.h).
 #pragma once
 #include "../core/json.h"
 #include "safetensors.h"

@@ -15,8 +15,8 @@
 namespace mercer {
 namespace {
 
-// The order matters: text that is separated by one of these often contains those after it, but
-// seldom those before it.
+// The order matters: fields that are separated by one of these characters often contain characters
+// that come after it in this list, but seldom characters that come before it.
 constexpr char separators[] = {'\t', ';', ',', ' '};
 constexpr size_t most_labels = 1 << 20, most_columns = 1 << 20;
 
@@ -164,7 +164,8 @@ class CsvParser {
     bool header_ = false;
     std::vector<std::string> names_;               // names of all columns
     std::optional<size_t> labels_, weights_, ids_; // the number of the column of each, if there is one
-    // A slot is a column that is read as numbers: its number among all columns, and its kind.
+    // A slot is a column that is read as numbers. By slot: the number of the column among all
+    // columns, and its kind.
     std::vector<size_t> chosen_;
     std::vector<Column> kinds_;
     // A column that is not read, because it has text in the first row. first, line: this text and
@@ -333,7 +334,8 @@ void CsvParser::check_skipped() const {
                  printable(one.first).c_str());
 }
 
-// Labels are kept as they are if all of them are whole numbers.
+// If all labels are whole numbers, the rows get these numbers. Otherwise the rows keep the numbers
+// of the labels in order of appearance, and label_names has their texts.
 void CsvParser::settle_labels(CsvFile &out) const {
     out.label_names.resize(categories_.size());
     std::vector<int64_t> numbers(categories_.size());

@@ -49,8 +49,8 @@ using ByteSource = std::function<int64_t(void *bytes, int64_t capacity)>;
 void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
                        const std::map<std::string, TensorView> &tensors);
 
-// Returns the CRC of the header that write_safetensors would write, 8 hexadecimal digits. It covers the
-// tensors by their own CRCs.
+// Returns the CRC of the header that write_safetensors would write, 8 hexadecimal digits. It covers
+// the tensors by their own CRCs.
 std::string safetensors_digest(const std::string &metadata_json, const std::map<std::string, TensorView> &tensors);
 
 // Returns the CRC-32 (zlib) of bytes that follow other bytes, whose CRC-32 is `before`.

@@ -1,4 +1,4 @@
-// The interface of all sources of rows. The sources that read files are in this room; those of
+// The interface of all sources of rows. The sources that read files are in this folder; those of
 // arrays, chunks, sparse rows and objects are in gram/source.h. A Source is immutable and read by
 // many threads at once. It gives n x d numbers in windows, sparse rows, or objects that are known
 // only by values of pairs.
@@ -32,9 +32,9 @@ class Source {
     // True if this source itself can be read any number of times, false if only the result of
     // load() can be.
     virtual bool at_will() const { return true; }
-    // True if only the thread that called load() may read rows, and only in order: reading rows that
-    // lie before the window in memory begins a new pass over all rows. Loops over such rows are serial and ascending,
-    // and single rows are read together (gather).
+    // True if only the thread that called load() may read rows, and should read them in order:
+    // reading rows that lie before the window in memory begins a new pass over all rows. Loops over
+    // such rows are serial and ascending, and single rows are read together (gather).
     virtual bool in_passes() const { return false; }
 
     // Writes rows row0 ... row0 + count - 1 to out, row-major; sparse rows include their zeros.

@@ -75,8 +75,8 @@ void set_offset(double *centroid, int64_t q) {
     centroid[q] = std::inner_product(centroid, centroid + q, centroid, 0.0) / 2;
 }
 
-// Draws the seeds: each next one is a row that is drawn with probability proportional to its weight
-// times its squared distance to the nearest seed before it.
+// Draws the seeds: the first is a row drawn in proportion to the weights, and each further seed is
+// a row drawn in proportion to its weight times its squared distance to the nearest seed so far.
 Centroids seeds_of(const UnitRows &rows, int64_t k, const Random &random, int64_t start) {
     Centroids out;
     // The weight of each row times its squared distance to the nearest seed. Before the first seed,

@@ -74,7 +74,7 @@ struct LiftTask {
 };
 struct Lift {
     const LiftTraits &traits;
-    Plan (*plan)(const PlanTask &task); // if no plan fits in the budget, it returns that with the least memory
+    Plan (*plan)(const PlanTask &task); // if no plan fits in the budget: the plan with the least memory
     Lifted (*lift)(const LiftTask &task);
 };
 const Lift &lift_named(const std::string &name); // fails with E_NAME, naming the nearest known lift
@@ -97,8 +97,8 @@ double sign_of(int64_t count, Entry &&entry) {
 }
 
 Plan plan_weighted(const PlanTask &task);    // without Ritz refinement and certificates of reduced sets
-Lifted weighted_model(const LiftTask &task); // before both; lift.ritz makes it solve for more directions
-Plan plan_refined(const PlanTask &task);     // with both; the plan of the lift `weighted`
+Lifted weighted_model(const LiftTask &task); // the model before these two steps, with the directions for lift.ritz
+Plan plan_refined(const PlanTask &task);     // with these two steps: the plan of the lift `weighted`
 Lifted lift_weighted(const LiftTask &task);
 Plan plan_extended(const PlanTask &task);
 Lifted lift_extended(const LiftTask &task);

@@ -71,8 +71,9 @@ CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &redu
 
 // L_B L_B^T differs from K_BB by rounding in the type of L, so that A^T K_BB A differs from the
 // identity. Returns an estimate of this difference for components scaled by their deviations sigma,
-//   max_j sigma_j^2 sum_i A_ij^2 k(b_i, b_i) u,   k(b_i, b_i) = |row i of L_B|^2,
-// which measured differences exceed by at most a factor of 5 (and by no more than 2 u). x: (A, nu)^T at the pivots, column-major.
+//   max_j sigma_j^2 sum_i A_ij^2 k(b_i, b_i) u,   k(b_i, b_i) = |row i of L_B|^2.
+// Measured differences were at most 5 times the estimate, and exceeded it by at most 2 u.
+// x: (A, nu)^T at the pivots, column-major.
 double lost_orthonormality(const Buffer<double> &triangle, const Buffer<double> &x, const Projection &projection,
                            int64_t kept, bool f32) {
     const int64_t rank = x.size() / (kept + 1);
@@ -226,7 +227,8 @@ Lifted projected_as(const LiftTask &task) {
         out.products = share * share;
     }
     out.mse_components = std::max(projection.trace - explained, 0.0) / total;
-    // By passes, what the span loses is known only together with what the components leave.
+    // If eigenpairs were computed by passes, the loss by the span is unknown. Then everything that
+    // the components do not explain counts as resid, and lost is 0.
     const double resid = out.mse.value_or(*out.mse_components);
     if (lost <= (prepared.f32 ? 5e-8 : 5e-14) * projection.uncentred)
         make_mergeable(
@@ -265,8 +267,8 @@ SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned) {
     std::tie(out.factor, out.growing) = factor_bytes(task, n, tiles);
     out.stored = projection_bytes(n, m, p);
     out.project = project_bytes(n, m, p, threads, size);
-    // Besides A and nu, either the triangle and solutions of the coefficients are stored, or V, slabs
-    // of scores and the outputs for the limits.
+    // Besides A and nu, either the triangle and solutions of the coefficients are stored, or V,
+    // slabs of scores and the outputs for the limits.
     const int64_t each = task.weighted ? 8 : 0,
                   limits = (8 + each) * n + size * padded_columns<float>(r) * (m + active * span_slab);
     out.evidence = m * (size * r + 16) + std::max(8 * m * (m + r + 1), limits);
@@ -350,8 +352,8 @@ Plan plan_projected(const PlanTask &task) {
     plan.flops_each = rows * order * order * (task.handed && plan.store_factor ? 1 : 2);
     plan.dense_order = order;
     plan.certify_cost = (pairs + sampled) * value_cost(task.source.cols());
-    // Passes may fall back to the dense problem, so their plan includes its memory and kernel
-    // values.
+    // A fit by passes may fall back to the dense problem, so its plan includes the memory and the
+    // kernel values of that problem.
     if (goes_by_passes(task))
         if (Plan few = plan_iterated(task, of.tiles, made_again, recomputed);
             few.bytes <= std::max(task.budget_left, plan.bytes))

@@ -54,7 +54,7 @@ struct Weighting {
 };
 // Returns start vectors that are computed by a Nystrom approximation of the centres' problem when
 // the solver asks for them; the kernel values that this takes are then added to `evaluations`.
-// from, to: the part of the progress of the stage that it takes.
+// from, to: the part of the progress of the stage that this computation takes.
 Start nystrom_start(const LiftTask &task, const Weighting &problem, double from, double to, int64_t &evaluations);
 
 struct Solving {

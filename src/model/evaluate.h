@@ -8,8 +8,8 @@ namespace mercer {
 template <class T>
 class Evaluator : public RowSums<T> {
   public:
-    // What panels must provide: values is for kernel values only, and rows also for the unpacked
-    // rows of every leaf (LeafRows::x).
+    // What panels must provide. values: only what kernel values need; rows: also the unpacked rows
+    // of every leaf (LeafRows::x).
     enum class Panels { values, rows };
     Evaluator(Run &run, const Model &model, const std::shared_ptr<const Source> &data, Panels panels = Panels::values);
 

@@ -16,14 +16,14 @@ struct Certificate {
     const char *name = "";
     double value = 0;
     double failure = 0; // upper bound on the probability that the claim is wrong; 0: certain
-    // What it refers to: an eigenvalue to this component, other names to the components up to this
-    // one; -1: the whole model.
+    // What the certificate refers to. The certificate of an eigenvalue refers to this component,
+    // any other certificate to all components up to this one; -1: to the whole model.
     int64_t component = -1;
     const char *by = "";   // the evidence behind the proof
     double measured = NAN; // the same quantity as measured; NAN: it was not measured
     double error = 0;      // standard error of an estimate from a sample; 0: no estimate
     struct Interval {
-        // theta: the Ritz value; lower, upper: the ends of an interval that contains the eigenvalue.
+        // theta: the Ritz value; lower, upper: ends of an interval that contains the eigenvalue.
         double theta, lower, upper;
     };
     std::optional<Interval> interval{}; // only of certificates of eigenvalues

@@ -398,7 +398,8 @@ const RowScores *Model::row_scores() const {
 
 void Model::write_info() {
     Json info = text_;
-    // The text has these keys if it was saved by a process that itself had loaded the model.
+    // The text has these keys if a caller passed the info of a loaded model to
+    // mercer_model_from_tensors.
     for (const char *here : {"missing", "changed"}) info.erase(here);
     if (!changed_.empty()) info["changed"] = changed_;
     if (missing_.empty())

@@ -80,8 +80,8 @@ class Model {
     // without ledgers also called models mergeable whose eigenvalues were not the variances of
     // their scores.
     void see_ledger();
-    // Sets the capabilities that depend on the kernel rather than on the tensors, and removes all
-    // others if the kernel cannot be computed.
+    // Sets the capabilities that depend on the kernel rather than on the text, or removes all
+    // capabilities if the kernel cannot be computed.
     void see_capabilities();
     void write_info();
 

@@ -7,7 +7,7 @@ namespace mercer {
 
 struct GramPlan;
 // Makes another base operator in place of the kernel matrix, for instance one of sampled or rounded
-// values; what it says of itself (Operator::fidelity) decides what a model made with it may claim.
+// values; the fidelity() of this operator decides what a model made with it may claim.
 using MakeBase = std::unique_ptr<Operator> (*)(Run &run, const KernelRows &rows, const GramPlan &plan);
 
 struct GramPlan {

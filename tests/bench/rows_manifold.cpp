@@ -17,7 +17,8 @@ std::function<double()> fits(std::shared_ptr<mercer::Recipe> recipe, std::shared
     };
 }
 
-// Checks lambda_1 ... of the walk on the rows against ARPACK on the stored f64 matrix.
+// Checks the eigenvalues lambda_1, lambda_2, ... of the random walk on the rows against ARPACK on
+// the stored f64 matrix.
 void check_walk(Bench &bench, Row &row, const Json &report, const std::string &path, double allowed) {
     try {
         const std::vector<double> exact = bench.python.ask("walk_eigenvalues", path, {SIGMA, double(R), 1}).values;

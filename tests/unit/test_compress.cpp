@@ -46,7 +46,7 @@ Model compress(Session &session, const Model &model, const Settings &settings, c
 
 // ---- naive formulas
 
-// Solves M X = Y by elimination with column pivots in long double.
+// Solves M X = Y by Gauss-Jordan elimination with partial pivoting, in long double.
 Matrix solve(const Matrix &m, const Matrix &y) {
     const int64_t n = m.rows, width = n + y.cols;
     std::vector<std::vector<long double>> a;

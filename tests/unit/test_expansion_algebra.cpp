@@ -134,7 +134,9 @@ void test_polar_factor() {
 
 // ---- two fits merged by hand
 
-struct Block { // the model of a block of rows: A, alpha, nu and sigma of the specification, and its ledger
+// The model of a block of rows: its centres, alpha, nu and sigma of the specification, and its
+// ledger.
+struct Block {
     Matrix centres, alpha;
     Vector nu, sigma;
     Ledger ledger;

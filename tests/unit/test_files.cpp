@@ -134,8 +134,8 @@ void test_left_over() {
     TEST_ASSERT_EQUAL_STRING("m m.tmp m.tmp.-1.0 m.tmp..1 m.tmp.1 m.tmp.1. m.tmp.1.0.b m.tmp.1.0.old.old m.tmp.1.x "
                              "m.tmp.3.0 m.tmp.3.1 m.tmp.3.2 m.tmp.4.0 m.tmp.4.0.old mm.tmp.1.0 n.tmp.1.0",
                              folder.names().c_str());
-    // This is what the writer does, which keeps its lock and the .old file until the folder is
-    // synced.
+    // A writer renames its file to `path` but keeps its lock and the .old file until the folder is
+    // synced. The .old file must remain until the lock is released.
     std::filesystem::rename(busy, path);
     TempFolder other;
     std::filesystem::rename(folder.path("m.tmp.4.0.old"), other.path("m.tmp.4.0.old"));

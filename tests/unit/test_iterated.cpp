@@ -83,8 +83,8 @@ struct Said {
     std::vector<int64_t> places;
 };
 
-// Calls dense, apply and diagonal of the operator; from the second call on, it knows the mean.
-// about: the operator begins with another point than 0 in place of the mean.
+// Calls dense, apply and diagonal of the operator. The first call computes the mean, which the
+// others use. about: the operator is given a point other than 0 as its guess of the mean.
 template <class T>
 Said<T> say(const Problem &problem, bool weighted, bool centred, int64_t threads, bool about) {
     mercer_run settings = with_threads(threads);

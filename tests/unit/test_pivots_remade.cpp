@@ -53,7 +53,9 @@ void test_rules() {
     check_rules<float>();
 }
 
-void test_naive() { // of a matrix that is read entry by entry; with weights for one seed
+// Compares a recomputed factor of a matrix that is read entry by entry with the naive algorithm.
+// One seed has weights.
+void test_naive() {
     for (uint64_t seed : {7, 8, 14}) {
         oracle::Numbers numbers(seed);
         const Matrix k = gaussian_gram(numbers.matrix(1200, 3), 0.4);

@@ -1,5 +1,5 @@
-// The reducer thinning against random rows: how near the mean element of its rows is to that of all
-// rows.
+// Compares the reducer thinning with random rows: how near the mean element of the selected rows is
+// to that of all rows.
 #include "reducer_problem.h"
 
 namespace {

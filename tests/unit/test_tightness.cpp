@@ -1,6 +1,6 @@
-// How tight the certificates of large projected models are: guarantees (upper - theta) and
-// estimates (value - theta), divided by the true lambda - theta, the worst of 10 eigenvalues. The
-// exact eigenvalues come from block-krylov, whose residuals bound their error.
+// Measures how tight the certificates of large projected models are: guarantees (upper - theta) and
+// estimates (value - theta) are divided by the true lambda - theta, and the worst of 10 eigenvalues
+// counts. The exact eigenvalues come from block-krylov, whose residuals bound their error.
 //
 //   test_tightness clusters N M ...   N rows in 20 clusters, 16 columns, sigma 5;
 //                                     M: numbers of landmarks

@@ -5,10 +5,10 @@
 //     Z = mercer_mex('transform', h, X)         mercer_mex('destroy', h)        n = mercer_mex('alive')
 //     b = mercer_mex('write', h)                h = mercer_mex('read', b)       t = mercer_mex('tensor', h, name)
 //
-// An mx error must not jump over frames of libmercer, and no C++ object may be alive where one can
-// occur. So all that a call holds is in one plain struct, which finish() frees. A kernel is a
-// function [k, e] = function (x, y), which catches its own errors and returns them as e, because
-// the trap of Octave's mexCallMATLABWithTrap loses their text. Octave's interrupt is a C++
+// An mx error must not jump over frames of libmercer, and no C++ object may be alive where such an
+// error can occur. So all that a call holds is in one plain struct, which finish() frees. A kernel
+// is a function [k, e] = function (x, y), which catches its own errors and returns them as e,
+// because the trap of Octave's mexCallMATLABWithTrap loses their text. Octave's interrupt is a C++
 // exception that passes this trap, so catch (...) follows it. Errors and interrupts are thrown
 // again when libmercer has returned.
 #include <mercer/mercer.h>
