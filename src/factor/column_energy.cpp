@@ -11,15 +11,17 @@
 //
 // Rounding. s_j falls like the square of the residual, but its error does not: after some pivots the
 // difference above consists of rounding errors. So each s_j has a bound e_j on its error, which
-// starts at 8 u s and grows in each step by
-//     8 u (s + 2 |l| (|v| + |K_j|_w |l|_w) + l^2 |l|_w^2).
+// starts at c u s and grows in each step by
+//     c u (s + 2 |l| (|v| + |K_j|_w |l|_w) + l^2 |l|_w^2),
+// c = 8 in f64 and 24 in f32, where products within a tile are summed in f32.
 // Contenders are the rows whose score of s + e reaches the largest score of max(s - e, w d^2). More
-// than 16 of them (equal rows count once) cause a refresh: all s are computed anew from R, in one
+// than 8 of them (equal rows count once) cause a refresh: all s are computed anew from R, in one
 // pass with n^2 i flops, after which e = 2 eta sqrt(W s) + W eta^2, eta = (4 + sqrt i) u_64 max K_jj,
-// W = sum w. If there are more than 16 even then, the 16 best are taken. The columns of all
+// W = sum w. If there are more than 8 even then, the 8 best are taken. The columns of all
 // contenders are then formed, and their exact energies decide. In f64 this gives the pivots of
-// exact arithmetic down to the rank floor of 1e-10 max K_jj; in f32 it gives those of the rounded
-// matrix down to 256 u_32 max K_jj (both measured). L, d, s and e are in f64 for either type.
+// exact arithmetic down to the rank floor of 1e-10 max K_jj; in f32, where the floor is
+// 256 u_32 max K_jj, it gives those of the rounded matrix as long as the mean residual exceeds the
+// floor (both measured). L, d, s and e are in f64 for either type.
 //
 // Cost: m passes, n^2 / 2 kernel values each if K is streamed, and 6 n i flops in step i; usually 2
 // refreshes in f64 and up to 5 in f32; 8 n (m + 8) bytes, twice as many with expansions. Any number
@@ -36,14 +38,14 @@ namespace mercer {
 namespace {
 
 constexpr int64_t slab_rows = 2048;     // rows that one thread processes at once
-constexpr size_t most_contenders = 16;  // columns that are formed for one pivot
+constexpr size_t most_contenders = 8;   // columns that are formed for one pivot
 constexpr int64_t refresh_columns = 64; // columns of R that a refresh computes at once
 constexpr double u64 = unit_roundoff(false);
 
 } // namespace
 
 ColumnEnergy::ColumnEnergy(Run &run, const Operator &kernel, const KernelRows &rows)
-    : run_(run), kernel_(kernel), rows_(rows), u_(unit_roundoff(kernel.f32())),
+    : run_(run), kernel_(kernel), rows_(rows), u_(unit_roundoff(kernel.f32())), growth_(kernel.f32() ? 24 : 8),
       relative_floor_(kernel.f32() ? 256 * unit_roundoff(true) : 1e-10) {
     rows.kernel.need_psd("pivoted Cholesky");
 }
@@ -81,7 +83,7 @@ void ColumnEnergy::start(const PivotStop &stop) {
     kernel_.row_squares(run_, {rows_.weights, nullptr}, energy_.data());
     ++counts_.passes;
     for (int64_t i = 0; i < n(); ++i) {
-        error_[i] = 8 * u_ * energy_[i];
+        error_[i] = growth_ * u_ * energy_[i];
         norm_[i] = std::sqrt(energy_[i]);
     }
 }
@@ -158,7 +160,8 @@ std::vector<int64_t> ColumnEnergy::contenders() {
     return out;
 }
 
-// Computes columns of R, n x count, column-major. Entries of rows whose residual is 0 are exactly 0.
+// Computes columns of R, n x count, column-major. Entries of rows whose residual is 0 are exactly 0:
+// those of pivots, and of rows whose residual fell below 0 by rounding of K.
 void ColumnEnergy::residual_columns(const int64_t *rows, int64_t columns, double *out) {
     const int64_t i = count();
     kernel_.columns(run_, rows, columns, out, n());
@@ -169,10 +172,10 @@ void ColumnEnergy::residual_columns(const int64_t *rows, int64_t columns, double
         if (i > 0)
             gemm('T', 'N', part, columns, i, -1.0, factor_.data() + row0 * capacity_, capacity_, chosen.data(), i, 1.0,
                  out + row0, n());
-        for (int64_t t = row0; t < row0 + part; ++t)
-            if (residual_[t] == 0)
-                for (int64_t k = 0; k < columns; ++k) out[t + k * n()] = 0;
     });
+    for (int64_t t = 0; t < n(); ++t)
+        if (residual_[t] == 0)
+            for (int64_t k = 0; k < columns; ++k) out[t + k * n()] = 0;
 }
 
 // Computes all energies anew, from the entries of R.
@@ -243,7 +246,6 @@ void ColumnEnergy::drop() {
     Buffer<double> part = run_.buffer<double>(n(), width);
     for (int64_t first = 0; first < all; first += width) {
         const int64_t columns = std::min(width, all - first);
-        // The entries of rows whose residual is 0 are 0, so they change no energy.
         residual_columns(leaving.data() + first, columns, part.data());
         for_rows([&](int64_t row0, int64_t rows) {
             for (int64_t k = 0; k < columns; ++k) {
@@ -347,9 +349,9 @@ void ColumnEnergy::update_energies() {
             // R before this pivot, times the weighted column.
             const double v = product[j] - dot(factor_.data() + j * capacity_, sums.data(), i);
             double s = energy_[j];
-            error_[j] += 8 * u_ * (s + 2 * size * (std::fabs(v) + norm_[j] * length) + l * l * square);
+            error_[j] += growth_ * u_ * (s + 2 * size * (std::fabs(v) + norm_[j] * length) + l * l * square);
             s += -2 * l * v + l * l * square;
-            energy_[j] = std::clamp(s, weight(j) * d * d, std::max(d * residual_sum_, weight(j) * d * d));
+            energy_[j] = std::max(s, weight(j) * d * d);
             if (d == 0) energy_[j] = error_[j] = 0;
         }
     });
@@ -388,7 +390,9 @@ void ColumnEnergy::select(mercer_task &task, const mercer_pivot_rule &rule, cons
             rows = contenders();
         }
         if (rows.empty()) {
-            rank_reached_ = std::none_of(residual_.begin(), residual_.end(), [&](double d) { return d > floor(); });
+            rank_reached_ = true;
+            for (int64_t i = 0; i < n(); ++i)
+                if (sample_weight(i) > 0 && residual_[i] > floor()) rank_reached_ = false;
             break;
         }
         if (rows.size() > most_contenders) { // scores_ holds the scores of the upper bounds

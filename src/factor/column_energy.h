@@ -96,7 +96,7 @@ class ColumnEnergy {
     // capacity_), and C = L_I^-T (capacity_ x capacity_, row-major, upper triangle).
     Buffer<double> expansion_, coefficients_, inverse_;
     int64_t capacity_ = 0;
-    double u_, relative_floor_; // u_: unit roundoff of the type of kernel values
+    double u_, growth_, relative_floor_; // u_: unit roundoff of the type of kernel values
     double largest_diagonal_ = 0, trace_ = 0, weight_sum_ = 0, residual_sum_ = 0, largest_ = 0;
     bool rank_reached_ = false;
     EnergyCounts counts_;

