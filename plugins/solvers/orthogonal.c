@@ -6,7 +6,7 @@
  * p = r + oversample columns, orthogonal to L:
  *
  *   Z = B Q;  Q^T Z = S Theta S^T;  X = Q S;  R = Z S - X Theta;  done when |R_j| <= tol |theta_1| for j = 1..r
- *   else Q <- orth(Z S + c X), columns that were dependent replaced by random ones.
+ *   else Q <- orth(Z S + c X), in which random columns replace dependent ones; c: a shift, see below.
  *
  * The columns Z S span what Z does and are nearly orthogonal, so that orth loses none even if Theta
  * spans many decades. The iterates tend to the eigenvectors with the largest |lambda + c|. With

@@ -249,7 +249,8 @@ Quantisation by_clusters(const ReducedRows &of, Lifted &model) {
 // ---- pairs
 
 constexpr int64_t pair_count = 100000, pair_edge = 16;
-// Up to this many rows, the level `exact` needs no more kernel values than the level `pairs`.
+// Up to this many rows the level `exact` replaces the level `pairs`, because it needs at most about
+// as many kernel values.
 constexpr int64_t exact_up_to = 2000;
 
 template <class T>

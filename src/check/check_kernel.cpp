@@ -303,7 +303,8 @@ void facts(Suite &, const Subject &subject) {
 }
 
 // A radial kernel depends on distances only. A shift and a reflection (non-negative rows: reversed
-// columns) keep these to about 1e-14, so values agree to 1e-9 unless the kernel's slope is 1e5.
+// columns) change distances by about 1e-14 only, so values agree to 1e-9 unless the kernel's slope
+// is 1e5.
 void radial(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
     SubjectRows moved = rows;

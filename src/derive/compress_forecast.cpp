@@ -12,7 +12,7 @@
 namespace mercer {
 namespace {
 
-// What the projection of q vectors from m0 old centres to m new ones needs.
+// The memory and the work of projecting q vectors from m0 old centres to m new ones.
 struct Projecting {
     Run &run;
     const Prepared &prepared;
