@@ -76,9 +76,9 @@ class PartialCholesky {
     // The positions of the pivots among the rows: count() numbers in order of selection.
     const int64_t *index() const { return index_.data(); }
     bool stored() const { return kind_ == Factor::stored; }
-    // Only if stored(): L, n x count(), row-major with stride(). Entries of a row beyond the first
-    // count() are undefined. The rows of the pivots, in the order of index(), form a lower
-    // triangular matrix.
+    // L, n x count(), row-major with stride(); it exists only if stored(). Entries of a row beyond
+    // the first count() are undefined. The rows of the pivots, in the order of index(), form a
+    // lower triangular matrix.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
     // Bytes that this object holds: the factor, its triangle, d, the hashes and the prepared rows.

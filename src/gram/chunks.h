@@ -1,7 +1,7 @@
 // Rows from a callback of the caller. Rows that the callback gives only once are copied to memory
-// before use. If it can begin again (MERCER_REWINDABLE), rows that take more than a quarter of the
-// budget are read by windows instead: in as many passes as the call needs, or in any order if any
-// thread may call the callback (MERCER_THREAD_SAFE).
+// before use. If the callback can begin again (MERCER_REWINDABLE), rows that take more than a
+// quarter of the budget are read by windows instead: in as many passes as the call needs, or in any
+// order if any thread may call the callback (MERCER_THREAD_SAFE).
 #pragma once
 #include "source.h"
 

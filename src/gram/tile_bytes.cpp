@@ -8,7 +8,7 @@ namespace mercer {
 template <class T>
 TileBytes tiles_of(const Expression &kernel, const Source &source) {
     std::vector<LeafSpec> specs = leaf_specs(kernel);
-    for (LeafSpec &leaf : specs) // fits shift the rows for this form, which takes a copy of them
+    for (LeafSpec &leaf : specs) // for this form a fit shifts the rows, and so needs a copy of them
         if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense)
             leaf.shift.resize(leaf.columns.empty() ? static_cast<size_t>(source.cols()) : leaf.columns.size());
     Points<T> points(std::shared_ptr<const Source>(std::shared_ptr<const Source>(), &source), {}, specs);
