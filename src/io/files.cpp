@@ -85,9 +85,9 @@ bool is_ours(std::string_view text) {
            text.find_first_not_of(digits, dot + 1) == text.npos;
 }
 
-// The new file in the folder of the old one, locked from its creation to its end. Unless commit()
-// succeeds, the destructor removes every trace of it; what a killed process could not remove is
-// removed by the next Replacement of the same file.
+// Writes a new file in the folder of the old one, and holds a lock on it until it is closed. The
+// destructor removes the new file unless commit() has succeeded. Files that a killed process has
+// left are removed by the next Replacement of the same file.
 class Replacement {
   public:
     explicit Replacement(const std::string &path);

@@ -121,7 +121,8 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     out.product = larger(
         Bytes(product(columns, std::min(usual, solver.blocks)).likely, product(columns, solver.blocks).most), begun);
     out.factorised = own;
-    // workspace: of the service eigh, which a direct solver calls for the whole matrix.
+    // workspace: the memory that the service eigh takes when a direct solver calls it for the whole
+    // matrix.
     const int64_t workspace = plan.solver->solver.flags & MERCER_DIRECT ? 8 * m * std::max(2 * m + 12, r + 80) : 0,
                   matrix = workspace > 0 ? 8 * m * m : 0;
     const Bytes beside(std::max(own.likely - workspace, matrix), std::max(own.most - workspace, matrix));
