@@ -1,6 +1,6 @@
 // Tests of compression against naive formulas: T = K_BB^-1 K_BC by elimination, the projected
 // vectors, and the properties that define the nearest orthonormal components. Also tests all lifts,
-// sparse rows and objects, that bits and bytes are reproducible, and what is refused.
+// sparse rows and objects, bitwise reproducibility, and refusals.
 #include "derive/derive.h"
 #include "outputs_problem.h"
 
@@ -223,7 +223,7 @@ void test_orthonormal() {
 }
 
 // The weighted mean of the scores over the rows of the fit must be 0, as it is for the original
-// model. The mean of the errors is then 0 as well.
+// model. The errors of the scores then have mean 0, too.
 void test_centring() {
     Session session;
     const Matrix x = points(150, 7);
@@ -253,8 +253,8 @@ void test_all_centres() {
         TEST_ASSERT_EQUAL_DOUBLE(0, report(after, "/compressed/residual/0").get<double>());
         TEST_ASSERT_EQUAL_INT64(80, report(after, "/from/0/m").get<int64_t>());
     }
-    // All centres that are linearly independent up to rounding are kept. Pivots end where residuals
-    // are about 1e-10, so the scores must be accurate to the root of this, 1e-5.
+    // All centres that are linearly independent up to rounding are kept. The selection of pivots
+    // ends at residuals of about 1e-10, so the scores must be accurate to the root of this, 1e-5.
     const Model after = compress(session, model, {{"reducer.trace", "1e-12"}});
     expect_near(session.apply(model, q).v, session.apply(after, q).v, 1e-5, "full rank");
 }
