@@ -335,7 +335,7 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
     template <class T>
     Matrix<T> read(const Run &run = {}) const {
         const mercer_data_facts known = facts();
-        Matrix<T> out(known.rows, known.cols);
+        Matrix<T> out(known.rows < 0 ? 0 : known.rows, known.cols); // if it is not known, the library reports it
         const mercer_view view = out.view();
         check(mercer_data_read(get(), &view, run.c()));
         return out;
