@@ -21,8 +21,9 @@ bool is_flag(const std::string &word) { return word.size() > 2 && word.starts_wi
 // "--sigma=5" -> "sigma".
 std::string name_in(const std::string &flag) { return flag.substr(2, flag.find('=') - 2); }
 
-// Refuses an empty name of a part, such as `--kernel "$KERNEL"` gives if the shell variable is not
-// set. The library would take it for the default, which nobody asks for in this way.
+// Refuses an empty name of a method, an operation or a part, such as `--kernel "$KERNEL"` gives if
+// the shell variable is not set. The library would take an empty name for the default, but a user
+// who wants the default leaves the flag out.
 void refuse_empty(const std::string &part, const std::string &value) {
     const std::string registry = part == "what" ? "operations" : part + "s";
     if (value.empty() && std::find(registries().begin(), registries().end(), registry) != registries().end())
@@ -52,8 +53,9 @@ std::string commands_with(const std::string &flag) {
     return "";
 }
 
-// Calls find_entry, which throws if the registry does not have the name. The failure says more if
-// another registry or another package has it.
+// Calls find_entry, which throws if the registry does not have the name. If the name is that of an
+// operation in another package, or that of a part where a method is wanted, the failure says what
+// to write instead.
 void look_up(mercer_context *context, const std::string &registry, const std::string &name) {
     try {
         find_entry(context, registry, name);
@@ -121,9 +123,9 @@ std::string as_flag(const std::string &text, const std::vector<Row> &rows) {
     return text;
 }
 
-// Reads a number of bytes: a decimal number, which may have an exponent, and a unit. The units k,
-// M, G, T, P and E are powers of 1000, Ki, Mi ... are powers of 1024. A B may follow, and letters
-// may be of any case.
+// Reads a number of bytes: a decimal number, which may have an exponent, and an optional unit. The
+// units k, M, G, T, P and E are powers of 1000; Ki, Mi ... are powers of 1024. A B may follow, and
+// letters may be of either case. Returns nothing if the text is not such a number.
 std::optional<uint64_t> bytes_in(const std::string &text) {
     double number = 0;
     const char *end = text.data() + text.size();
@@ -303,7 +305,8 @@ void Arguments::add_rows(mercer_recipe *recipe, Wanted wanted) {
 
 // Throws the Failure for an unknown flag. If one of the fixed flags has a similar name, or if the
 // flag is known in another package, to another command or to another method, the text says so.
-// Otherwise it is the library's text, which suggests the nearest parameter.
+// Otherwise the text is the library's, which suggests the nearest parameter, or just "unknown flag"
+// if the command has no recipe.
 void Arguments::refuse(mercer_context *context, mercer_recipe *recipe, const std::string &name) const {
     std::vector<std::string> own;
     for (const CLI::Option *option : app_.get_options())
@@ -329,8 +332,8 @@ void Arguments::refuse(mercer_context *context, mercer_recipe *recipe, const std
     throw Failure(MERCER_E_NAME, "unknown flag --" + name);
 }
 
-// Rewrites flags to the spelling that CLI11 knows, with hyphens or underscores, and refuses unknown
-// ones.
+// Rewrites flags to the spelling that CLI11 knows, with hyphens or underscores. Refuses unknown
+// flags, unless the command only completes its last word.
 void Arguments::spell_canonically(mercer_context *context, mercer_recipe *recipe) {
     for (size_t i = 0; i < words_.size() && words_[i] != "--"; ++i) {
         std::string &word = words_[i];

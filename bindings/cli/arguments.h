@@ -12,8 +12,8 @@ namespace cli {
 
 using Words = std::vector<std::string>;
 
-// Returns the member of `known` that `name` is, or that it is probably a misprint of; "" if there
-// is none.
+// Returns `name` if it is a member of `known`, otherwise the member that was probably meant (a
+// similar name, or the only one that begins with `name`); "" if there is none.
 std::string suggestion(const std::string &name, const std::vector<std::string> &known);
 
 // These restrict the values of a fixed flag: to some words (one_of), or to a range of numbers
@@ -79,7 +79,8 @@ class Arguments {
 
     // What the last word can be completed to: names of flags, or values of one flag. `group`
     // restricts the names to one group of the help; "" means all. The full name of a parameter,
-    // which has a dot, is offered beside a short one only when a dot has been typed.
+    // which has a dot, is offered beside a short one only when a dot or, after --set, any letter
+    // has been typed.
     Words completions() const;
     Words names_for_completion(const std::string &begun, const std::string &group) const;
     Words values_for_completion(const CLI::Option &option, const std::string &begun) const;

@@ -32,9 +32,9 @@ namespace {
 
 // Descriptors in the child. The token proves to the parent that the child came to its end without a
 // fault. It waits in a pipe that is read only at the very end, not in memory or on the command
-// line, so no plugin can end the process with it by accident.
+// line, so no plugin can send it to the parent by accident.
 constexpr int report_fd = 3, token_fd = 4;
-constexpr size_t token_size = 32, most_printed = 4096, most_lines = 10000;
+constexpr size_t token_size = 32, most_printed = 4096, most_lines = 10000, most_of_a_line = 65536;
 
 struct Pipe {
     int in = -1, out = -1;
@@ -144,13 +144,15 @@ class Watch {
 
   private:
     void read_all() {
+        // The first lines are stored, and always the last one, which may be the token.
         auto lines = [this](const std::string &bytes) {
             for (const char c : bytes) {
                 if (c != '\n') {
-                    line_ += c;
-                } else if (child_.lines.size() < most_lines) {
-                    child_.lines.push_back(std::exchange(line_, ""));
+                    if (line_.size() < most_of_a_line) line_ += c;
+                    continue;
                 }
+                if (child_.lines.size() == most_lines) child_.lines.pop_back();
+                child_.lines.push_back(std::exchange(line_, ""));
             }
         };
         auto printed = [this](const std::string &bytes) {

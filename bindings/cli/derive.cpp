@@ -44,7 +44,8 @@ struct Options {
     }
 };
 
-void report(const Options &options, mercer_model *model, double seconds) {
+void report(const Options &options, mercer_model *model, const std::optional<mercer_forecast> &forecast,
+            double seconds) {
     constexpr size_t most = 20; // entries shown of each list
     if (options.json) {
         std::printf("%s\n", fact_of(model, "").c_str());
@@ -57,7 +58,7 @@ void report(const Options &options, mercer_model *model, double seconds) {
         print_table(stream, json::flatten(json::parse(lost), most), "ll");
         std::fputc('\n', stream);
     }
-    print_costs(stream, model, std::nullopt, seconds);
+    print_costs(stream, model, forecast, seconds);
     if (!is_stdout(options.output)) std::fprintf(stream, "\nwrote %s\n", options.output.c_str());
 }
 
@@ -81,13 +82,17 @@ void derive(mercer_context *context, const Entry &operation, const Words &words)
     }
     std::optional<InputData> data;
     if (!options.data.path.empty()) data.emplace(context, options.data, run.get());
+    const auto count = static_cast<int64_t>(handles.size());
+    mercer_data *const given = data ? data->get() : nullptr;
+    std::optional<mercer_forecast> forecast = sized<mercer_forecast>();
+    if (mercer_model_forecast(recipe.get(), handles.data(), count, given, run.get(), &*forecast) != MERCER_OK)
+        forecast.reset(); // the derivation itself will report the reason
     const auto start = std::chrono::steady_clock::now();
-    const Model model = make<Model>(mercer_model_derive, recipe.get(), handles.data(),
-                                    static_cast<int64_t>(handles.size()), data ? data->get() : nullptr, run.get());
+    const Model model = make<Model>(mercer_model_derive, recipe.get(), handles.data(), count, given, run.get());
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     write_model(model.get(), options.output);
     clear_progress();
-    report(options, model.get(), seconds);
+    report(options, model.get(), forecast, seconds);
     warn_of_outcome(model.get());
 }
 

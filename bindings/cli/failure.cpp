@@ -19,7 +19,7 @@ std::map<std::string, std::string> &names_of_paths() {
 void call_in_messages(const std::string &path, const std::string &name) { names_of_paths()[path] = name; }
 
 void check(int32_t status) {
-    // Only a signal can have cancelled the call: nothing else in this command does.
+    // Only a signal can have cancelled the call: nothing else in this command cancels calls.
     if (status == MERCER_E_CANCELLED) throw Failure(status, "interrupted");
     if (status == MERCER_OK) return;
     std::string text = mercer_last_error();

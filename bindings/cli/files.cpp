@@ -286,8 +286,8 @@ Model read_model(mercer_context *context, const std::string &path) {
     try {
         return make<Model>(mercer_model_read, context, &source);
     } catch (const Failure &) {
-        // If the read was cancelled, this throws that failure: the library knows only that a
-        // callback failed.
+        // If a signal has cancelled the read, this throws MERCER_E_CANCELLED instead: the library
+        // knows only that a callback failed.
         check_cancelled();
         throw;
     }

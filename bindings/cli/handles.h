@@ -22,8 +22,8 @@ using Data = std::unique_ptr<mercer_data, Destroyer<mercer_data_destroy>>;
 using Recipe = std::unique_ptr<mercer_recipe, Destroyer<mercer_recipe_destroy>>;
 using Model = std::unique_ptr<mercer_model, Destroyer<mercer_model_destroy>>;
 
-// Calls a constructor of mercer.h, make<Model>(mercer_model_load, context.get(), path), and returns
-// the owner of the handle.
+// Calls a constructor of mercer.h and returns the owner of the handle, as in
+// make<Model>(mercer_model_load, context.get(), path).
 template <class Owner, class Constructor, class... Arguments>
 Owner make(Constructor constructor, Arguments &&...arguments) {
     typename Owner::pointer handle = nullptr;

@@ -38,8 +38,8 @@ void print_entries(const std::string &registry, const std::vector<Entry> &entrie
     print_table(stdout, cells, registry == "statuses" ? "rlll" : "lll");
 }
 
-// Adds the summary and the reference of a plugin, which has to be loaded for them. If the library
-// refuses the plugin, returns the entry as it was.
+// Returns the entry with the summary and the reference of its plugin, which has to be loaded for
+// them. If the library refuses the plugin, returns the entry as it is.
 Entry told(mercer_context *context, const std::string &registry, const Entry &entry) {
     try {
         return entry.summary.empty() ? find_entry(context, registry, entry.name) : entry;
@@ -52,7 +52,7 @@ Entry told(mercer_context *context, const std::string &registry, const Entry &en
 struct Subject {
     std::string registry;
     Entry entry;
-    // home: one of `homes`. recipe: the name of an entry in it.
+    // recipe: the name of the recipe. home: the registry in which it is an entry, one of `homes`.
     std::string home, recipe;
     std::string part; // the row that chooses the subject, such as "kernel"; "" if it is not a part
 };
@@ -71,8 +71,8 @@ std::string method_with(mercer_context *context, const std::string &part, const 
     throw Failure(MERCER_E_UNSUPPORTED, "no method accepts the " + part + " " + name);
 }
 
-// Finds a parameter of the recipes as they are without any flags. If none has it, throws the
-// library's answer for the first method.
+// Finds the parameter in the default recipes, and lists the entries that have it. If no recipe has
+// it, throws the error that the library gives for the recipe of the first method.
 Subject find_parameter(mercer_context *context, const std::string &name) {
     Subject subject{"parameters", {}, "", "", ""};
     for (const auto &home : homes)
@@ -112,8 +112,9 @@ Subject find_in(mercer_context *context, const std::string &registry, const std:
     return subject;
 }
 
-// Finds what a name stands for. If nothing has that name, throws the library's answer that suggests
-// a similar one, if there is such an answer.
+// Finds what a name stands for. If nothing has that name, throws the library's first error that
+// suggests a similar name. If no error suggests one, throws an error that says where names are
+// listed or, for a name with a dot, the library's error about the parameter.
 Subject find_subject(mercer_context *context, const std::string &name) {
     // Only parameters have dots in their names.
     std::vector<std::string> places = {"parameters"};

@@ -59,8 +59,8 @@ void print_usage(FILE *stream) {
 
 void show_log(void *, int32_t level, const char *text) {
     constexpr int32_t warning = 2;
-    // The last warning, which is not shown again: the next step of a command on the same data often
-    // repeats it.
+    // The last warning shown. A warning that repeats it is left out: the next step of a command on
+    // the same data often repeats one.
     static std::string said;
     if (level < warning || said == text) return;
     said = text;
@@ -106,8 +106,8 @@ void dispatch(Words words) {
 }
 
 // OpenBLAS starts threads when it is loaded, each with a buffer of 128 MiB of address space. If
-// `ulimit -v` leaves less, they wait for it without an end. The library never uses these threads,
-// so under such a limit the command starts itself once more, without them.
+// `ulimit -v` leaves less, they wait for it forever. The library never uses these threads, so if
+// address space is limited at all, the command starts itself once more, without them.
 void start_without_blas_threads(char **argv) {
     const char *variable = "OPENBLAS_NUM_THREADS";
     struct rlimit space {};

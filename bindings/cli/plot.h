@@ -32,11 +32,11 @@ chart::Figure map(const Subject &subject, const std::string &operation);
 struct Labels {
     std::string title;
     std::vector<double> values;
-    std::vector<std::string> names; // of the labels 0, 1 ..., if they were texts
+    std::vector<std::string> names; // of the labels 0, 1 ..., if they are classes from a column
 };
 
 // The rows of data as points of a panel. They add their marks to its layers, and their labels to
-// its legend or its colour bar. The caption says how many rows are missing.
+// its legend or its colour bar. The caption says how many rows are not drawn.
 class Points {
   public:
     // `rows` is the number of rows. All of them have label 0 if the subject has no labels.
@@ -60,7 +60,7 @@ class Points {
 };
 
 // The rows of data as numbers. Throws a Failure with MERCER_E_SHAPE if they do not have `columns`
-// columns; its text calls the data `name`.
+// columns; the text of the failure calls the data `name`.
 Array values_of(const Subject &subject, mercer_data *data, const std::string &name, int64_t columns);
 
 // Whether --labels is the name of a file, not of a column.

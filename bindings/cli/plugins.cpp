@@ -94,8 +94,7 @@ std::string named(std::string text, const std::string &name) {
     return text;
 }
 
-// Writes a new file, whole or not at all. A file that exists already is not replaced; that is a
-// Failure.
+// Writes a new file, whole or not at all. Throws Failure if the file exists already.
 void write_new(const std::string &path, const std::string &text) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0) throw system_failure(path, "create");

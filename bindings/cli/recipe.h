@@ -29,7 +29,8 @@ bool is_named(const Row &row, const std::string &name);
 // The registries of mercer_context_count that users see, in the order in which they are shown.
 const std::vector<std::string> &registries();
 
-// "kernels" -> "kernel", which is also the row that chooses from a registry of parts.
+// "kernels" -> "kernel". For a registry of parts, this is also the name of the row that chooses one
+// of its entries.
 std::string singular(const std::string &registry);
 
 struct Entry {
@@ -42,7 +43,7 @@ Entry find_entry(mercer_context *context, const std::string &registry, const std
 
 std::vector<std::string> split(const std::string &text, char separator);
 std::string joined(const std::vector<std::string> &words, const std::string &between);
-// The name with hyphens in place of underscores, which are equal in names.
+// The name with hyphens in place of underscores. The two are equivalent in names.
 std::string plain(std::string name);
 // The flag of a parameter, as the command prints it: "--solver.max-passes".
 std::string flag_of(const std::string &name);

@@ -45,7 +45,7 @@ void print_accuracy(FILE *stream, mercer_model *model, const std::string &tighte
 // Prints a line such as "kpca, kernel gaussian: 600 x 2 f64 -> 10 components on 600 centres".
 void print_headline(FILE *stream, mercer_model *model);
 
-// Prints the costs of a fit, beside the forecast if there is one.
+// Prints the costs of a fit or a derivation, beside the forecast if there is one.
 void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_forecast> &forecast, double seconds);
 
 // Prints the outcome bits and the report's own warnings on standard error.

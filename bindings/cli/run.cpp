@@ -41,7 +41,7 @@ std::string minutes(double seconds) {
     return text;
 }
 
-// Seconds between two lines of progress, and at least so many between the two moments of a Pace.
+// Seconds between two lines of progress; also the shortest time between the two moments of a Pace.
 constexpr double every = 10;
 
 // The share of the work that the bar shows. It stays below 1, so that the bar is not full before
@@ -80,7 +80,8 @@ int32_t show_progress(void *user, const mercer_progress *progress) {
 // Progress for log files, where there is no terminal: one line every ten seconds.
 int32_t write_progress(void *user, const mercer_progress *progress) {
     Pace &pace = *static_cast<Pace *>(user);
-    // Called for each progress report, although few are written, because it updates the pace.
+    // time_left() is called for each report, although few lines are written, because it updates the
+    // pace.
     const std::string left = time_left(pace, *progress, ", ");
     if (progress->elapsed < pace.line_at) return 0;
     pace.line_at = every * (std::floor(progress->elapsed / every) + 1);
@@ -108,7 +109,8 @@ Run::~Run() {
 
 mercer_run run_beside(const mercer_run &run, double bytes, const std::string &what) {
     mercer_run left = run;
-    // A budget of 0 is a share of the available memory, from which these bytes are missing already.
+    // A budget of 0 means a share of the memory that is available when the call begins. The command
+    // has allocated these bytes by then, so they are not part of it.
     if (run.memory == 0) return left;
     if (bytes >= static_cast<double>(run.memory))
         throw Failure(MERCER_E_BUDGET, what + " need " + human_bytes(bytes) + ", the budget is " +

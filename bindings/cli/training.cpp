@@ -28,8 +28,8 @@ struct Attachment {
     int32_t dtype;
     double bytes;
 
-    // `wanted` is the type. 0 means the file's own type; but one column of integers is row numbers,
-    // MERCER_I64.
+    // `wanted` is the type. 0 means the file's own type, but MERCER_I64 if the file has a single
+    // column of integers, because these are row numbers.
     Attachment(mercer_context *context, const std::string &path, const mercer_run *run, int32_t wanted)
         : file(context, file_options(path), run), dtype(wanted) {
         const mercer_data_facts facts = facts_of(file.get());

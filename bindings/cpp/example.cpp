@@ -8,8 +8,8 @@
 
 namespace {
 
-// Four corners of a rectangle: with the linear kernel this is PCA, and the variances of the sides,
-// 4 and 1, are known.
+// Four corners of a rectangle: with the linear kernel this is PCA, and the variances of the two
+// columns, 4 and 1, are known.
 void fit_and_look(const mercer::Context &context) {
     const mercer::Matrix<double> corners = [] {
         mercer::Matrix<double> out(4, 2);

@@ -3,10 +3,11 @@
  * Vedaldi & Zisserman, IEEE PAMI 34 (2012). scikit-learn's additive_chi2_kernel is another
  * function, -sum (x - y)^2/(x + y). The core has no form for this sum, so the plugin computes whole
  * tiles. Cost: one division per column and value. Positive semidefinite on x >= 0: 2xy/(x + y) is
- * the integral of 2 (x e^-tx)(y e^-ty) over t > 0. k(x, x) = sum_k x_k. Error: relative (d + 3)
- * u_64 and one rounding to the tile's type, because terms are positive and summed in f64. A term
- * xy/(x + y) is computed as min (max / (x + y)), which gives the same bits for (x, y) and (y, x),
- * and neither overflows nor underflows.
+ * the integral of 2 (x e^-tx)(y e^-ty) over t > 0. k(x, x) = sum_k x_k. Error: relative (d + 3) u,
+ * where u is the unit roundoff of f64, and one rounding to the tile's type, because terms are
+ * positive and summed in f64. A term xy/(x + y) is computed as min (max/2 / (min/2 + max/2)), which
+ * gives the same bits for (x, y) and (y, x) and avoids xy and x + y, which could overflow or
+ * underflow.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -21,7 +22,7 @@
                 double sum = 0;                                                                                        \
                 for (int64_t c = 0; c < x->cols; c++) {                                                                \
                     double lo = a[c] < b[c] ? a[c] : b[c], hi = a[c] < b[c] ? b[c] : a[c];                             \
-                    sum += lo > 0 ? lo * (hi / (lo + hi)) : 0;                                                         \
+                    sum += lo > 0 ? lo * (0.5 * hi / (0.5 * lo + 0.5 * hi)) : 0;                                       \
                 }                                                                                                      \
                 out[j] = (REAL)(2 * sum);                                                                              \
             }                                                                                                          \

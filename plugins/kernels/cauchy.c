@@ -2,8 +2,9 @@
  *
  * Basak, IJCNN 2008. It is the rational quadratic kernel with alpha = 1 and the width
  * sigma / sqrt(2). h = sigma. Cost: a product and a quotient per value. Positive definite for every
- * sigma > 0: the integral of exp(-s (1 + r^2/sigma^2)) over s > 0, a mixture of Gaussians. Largest
- * slope sqrt(27)/8 / sigma, at r = sigma / sqrt(3). Error: relative 4u.
+ * sigma > 0: k is the integral of exp(-s (1 + r^2/sigma^2)) over s > 0, which is a mixture of
+ * Gaussians. Largest slope sqrt(27)/8 / sigma, at r = sigma / sqrt(3). Error: relative 4 u (u: unit
+ * roundoff).
  */
 #include <float.h>
 #include <math.h>
@@ -42,7 +43,7 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
     MERCER_EACH(dtype, values, count, v, (real)-log1p(v));
 }
 
-/* The derivative by v = r^2: -rate k^2. */
+/* The derivative with respect to v = r^2: -rate k^2. */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     map(host, params, dtype, values, count);
     MERCER_EACH(dtype, values, count, k, k * k);

@@ -1,9 +1,9 @@
 /* inverse-multiquadric.c - k(x, y) = 1 / sqrt(r^2 + c^2), r = |x - y|
  *
  * Hardy, Journal of Geophysical Research 76 (1971). Positive definite (Micchelli, Constructive
- * Approximation 2, 1986), because it is a mixture of Gaussians. h = c, k(x, x) = 1/c. Computed as
- * 1/c / sqrt(1 + r^2/c^2). Cost: a root and a quotient per value. Largest slope 2 / sqrt(27) / c^2,
- * at r = c / sqrt(2). Error: relative 5u.
+ * Approximation 2, 1986), because it is a mixture of Gaussians. h = c, k(x, x) = 1/c. It is
+ * computed as 1/c / sqrt(1 + r^2/c^2). Cost: a root and a quotient per value. Largest slope 2 /
+ * sqrt(27) / c^2, at r = c / sqrt(2). Error: relative 5 u (u: unit roundoff).
  */
 #include <float.h>
 #include <math.h>
@@ -43,7 +43,7 @@ static void log_map(const mercer_host *host, const void *params, int32_t dtype, 
     MERCER_EACH(dtype, values, count, v, (real)(-0.5 * log1p(v) - log_c));
 }
 
-/* The derivative by v = r^2: -(1 + rate v)^(-3/2) rate / (2 c). */
+/* The derivative with respect to v = r^2: -(1 + rate v)^(-3/2) rate / (2 c). */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     (void)host;
     const inverse_multiquadric *p = params;

@@ -3,10 +3,11 @@
  * Vapnik, The Nature of Statistical Learning Theory (1995); scikit-learn's sigmoid_kernel;
  * gamma = 1/d unless set. It is not positive semidefinite in general (Lin & Lin, 2003): kernel PCA
  * reports the negative eigenvalues that it finds. Cost: an exp, a quotient and a polynomial per
- * value. Error of tanh z: 8 u relative. For |z| >= 1/4 it is (1 - e) / (1 + e) with e = exp(-2
- * |z|) < 0.61, where nothing cancels. For smaller |z|, ten terms of its series are summed; the
- * others are less than u of the sum, because the radius of convergence is pi/2, so that terms fall
- * by (1/4 / (pi/2))^2 = 0.026.
+ * value. Error of tanh z: 8 u relative (u: unit roundoff). For |z| >= 1/4, |tanh z| is computed as
+ * (1 - e) / (1 + e) with e = exp(-2 |z|) < 0.61, where nothing cancels. For smaller |z|, ten terms
+ * of the power series are summed. The remaining terms amount to less than u times the sum: the
+ * radius of convergence is pi/2, so that each term is less than (1/4 / (pi/2))^2 < 0.026 times the
+ * one before.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -70,7 +71,8 @@ static void map(const mercer_host *host, const void *params, int32_t dtype, void
         tanh_f64(host, values, count);
 }
 
-/* The derivative by v = x.y: gamma (1 - tanh^2 z) = gamma 4 e / (1 + e)^2, e = exp(-2 |z|). */
+/* The derivative with respect to v = x.y: gamma (1 - tanh^2 z) = gamma 4 e / (1 + e)^2, where
+ * z = gamma v + coef0 and e = exp(-2 |z|). */
 static void derivative(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count) {
     const sigmoid *p = params;
     base(p, dtype, values, count);

@@ -1,14 +1,17 @@
 /* greedy.c - rows by largest residual: pivoted partial Cholesky K ~ L L^T
  *
- * Franc & Hlavac, Greedy algorithm for a training set reduction in the kernel methods, CAIP 2003 (greedy kernel PCA);
- * Fine & Scheinberg, JMLR 2 (2001). Each step takes the row furthest from the span of those chosen, j = argmax R_jj, R
- * = K - L L^T, in feature space the farthest-point rule. Stops at m rows, at mean R_jj <= mse, at max R_jj <= maxerr,
- * at sum R_jj <= trace sum K_jj, or at full rank. Cost: n m kernel values, n m^2 flops in about m/35 sweeps, n m
- * numbers of the tiles' type (a budget too small for them: m^2, for m/70 times the kernel values and m/105 times the
- * flops more). Needs a positive semidefinite kernel. Error: reducer.mse = mean R_jj is exactly the mean squared
- * feature-space distance of the rows to the span of the chosen ones, and bounds what projected kernel PCA loses: 0 <=
- * sum_i (lambda_i - lambda_i') <= mse (eigenvalues over n). At equal m it is 20 to 27 % above that of rpcholesky on
- * clustered data; its largest residual is smaller.
+ * Franc & Hlavac, Greedy algorithm for a training set reduction in the kernel methods, CAIP 2003
+ * (greedy kernel PCA); Fine & Scheinberg, JMLR 2 (2001). Each step chooses the row that is
+ * farthest, in feature space, from the span of the rows chosen before: j = argmax R_jj, R = K - L
+ * L^T. Selection stops at m rows, at mean R_jj <= mse, at max R_jj <= maxerr, at sum R_jj <= trace
+ * sum K_jj, or at full rank. Cost: n m kernel values, and n m^2 flops in about m/35 sweeps. Memory:
+ * n m numbers of the tiles' type; if the budget is too small for these, m^2 numbers, and each sweep
+ * recomputes L, which adds about m/70 times as many kernel values and m/105 times as many flops.
+ * The kernel must be positive semidefinite. Error: reducer.mse = mean R_jj is exactly the mean
+ * squared feature-space distance of the rows to the span of the chosen ones, and bounds what
+ * projected kernel PCA loses: 0 <= sum_i (lambda_i - lambda_i') <= mse, where lambda_i are the
+ * eigenvalues of K/n and lambda_i' those of L L^T/n. At equal m, mse is 20 to 27 % above that of
+ * rpcholesky on clustered data; the largest residual is smaller.
  */
 #include <mercer/pivots.h>
 

@@ -11,16 +11,17 @@
  * Distances that cannot change the assignment are not computed. (1) For each row,
  * above >= |x - c_own| and below <= |x - c| for all other centres are kept, and are adjusted by the
  * steps of the centres (Hamerly, SDM 2010): if above < below, the row stays in its cluster. (2) The
- * other rows are processed cluster by cluster: only centres within 2 above of the own centre can be
- * nearer. (3) The distances to these centres come from a matrix product, |x|^2 - 2 x.c + |c|^2 on
- * rows less their mean, with an error of at most tau = 4 (d + 8) e (|x| + |c|)^2, e = DBL_EPSILON.
- * Centres within tau of the best one are decided by the sum above. Bounds are widened by their own
- * rounding, so the result is the same as if all distances were computed by the sum.
+ * other rows are processed cluster by cluster: only centres within a distance of 2 above from the
+ * own centre can be nearer. (3) The distances to these centres come from a matrix product, |x|^2 -
+ * 2 x.c + |c|^2 on rows less their mean, with an error of at most tau = 4 (d + 8) e (|x| + |c|)^2,
+ * e = DBL_EPSILON. Centres whose distance is within tau of the best one are compared by the sum
+ * above. Bounds are widened by their own rounding, so the result is the same as if all distances
+ * were computed by the sum.
  *
- * Cost: at most n m d multiply-adds per iteration. Memory: 32 n bytes, and the rows as doubles up
- * to 128 MiB. If the rows take more, they are read again in each iteration, and the seeds are drawn
- * from an evenly spread sample that fits. Error: the reported inertia = sum w |x - c|^2, whose
- * expectation over seeds is within 8 (log m + 2) times the smallest possible.
+ * Cost: at most n m d multiply-adds per iteration. Memory: 32 n bytes, and up to 128 MiB for the
+ * rows as doubles. If the rows take more, they are read again in each iteration, and the seeds are
+ * drawn from an evenly spread sample that fits. Error: the reported inertia = sum w |x - c|^2,
+ * whose expectation over seeds is at most 8 (log m + 2) times the smallest possible inertia.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -51,7 +52,7 @@ typedef struct job { /* one search: for rows order[from] ... order[to - 1], all 
 } job;
 
 /* Memory of one search: GROUP rows and PANEL centres, both less the mean; their products; the
- * distance of each centre from that of the cluster; the centres that may be nearer. */
+ * distance of each centre from the centre of the cluster; the centres that may be nearer. */
 typedef struct slot {
     double *x, *panel, *dots, *gap;
     int64_t *near;
@@ -92,7 +93,8 @@ static void *part(char *base, int64_t *used, int64_t bytes) {
     return out;
 }
 
-/* Lays the arrays out from `base` on, and returns their bytes. NULL: only counts. */
+/* Lays the arrays out from `base` on, and returns their bytes. If base is NULL, only counts the
+ * bytes. */
 static int64_t lay(work *w, char *base) {
     const int64_t d = w->d, m = w->m, n = w->n, row = 8 * (d > 0 ? d : 1);
     int64_t used = 0;
@@ -184,8 +186,8 @@ static int32_t meet_seed(void *user, int64_t chunk) {
     return MERCER_OK;
 }
 
-/* Draws a row with probability proportional to weight times above. Returns -1 if this is 0 for
- * all. */
+/* Draws a row with probability proportional to weight times above. Returns -1 if this product is 0
+ * for all rows. */
 static int64_t draw(const work *w, int64_t step) {
     double total = 0, sum = 0;
     int64_t chunk = 0, row = -1;
@@ -277,13 +279,13 @@ static int stays(const work *w, double above, double below) { return above * w->
 typedef struct found {
     int64_t row, cluster;
     double best;      /* squared distance to `cluster`, the nearest so far */
-    double far;       /* lower bound of the squared distances to all others */
-    double size, tau; /* size: |x|^2; tau: error of a squared distance by products */
+    double far;       /* lower bound of the squared distances to all other centres */
+    double size, tau; /* size: |x|^2, x less the mean; tau: error bound of a squared distance by products */
 } found;
 
-/* Computes the distances of the rows of a job to their centre. Collects in `out` those that may
- * still leave the cluster, and returns how many. *reach: the largest of their distances. apart: the
- * distance from the centre to the nearest other one. */
+/* Computes the distances of the rows of a job to their centre. Collects in `out` the rows that may
+ * still leave the cluster, and returns their number. *reach: the largest distance of a collected
+ * row. apart: the distance from the centre to the nearest other one. */
 static int64_t gather(work *w, const job *j, slot *s, double apart, found *out, double *reach) {
     const double *centre = w->centre + j->cluster * w->d;
     int64_t count = 0;
@@ -394,8 +396,8 @@ static int32_t search_some(void *user, int64_t k) {
     return status;
 }
 
-/* Groups the rows of the block that may leave their clusters by their present cluster, and splits
- * each group into jobs. Returns the number of jobs. */
+/* Finds the rows in x that may change their cluster, sorts them into groups by their present
+ * cluster, and splits each group into jobs. Returns the number of jobs. */
 static int64_t sort_out(work *w) {
     int64_t jobs = 0;
     memset(w->begin, 0, (size_t)(8 * (w->m + 1)));

@@ -2,18 +2,20 @@
  * covers
  *
  * This is the reduced set of reduced-set kernel PCA (Algorithm 2), by leader clustering: the rows
- * are visited in their order. Row x joins the earliest centre c with sum_k
- * (x_k - c_k)^2 < epsilon^2, summed in double in the order of the columns; if there is none, x
- * becomes a centre. The weight of a centre is the sum of the sample weights of the rows that it
- * covers. Rows of weight 0 are left out; only an assignment names a centre for them, the nearest.
- * With epsilon^2 = 0 every row is a centre, also a duplicate; with an infinite epsilon only the
- * first row is. assign = nearest assigns rows to their nearest centre instead, ties to the
- * earliest: the centres are the same, distances smaller. epsilon is h / ell with the kernel's scale
- * h; or given; or the distance with f(epsilon) = similarity f(0), where f is the kernel as a
- * function of distance; or it is sought for m centres: a first guess from a sample, then
- * interpolation of log m against log epsilon, in at most 8 passes, of which the result nearest to m
- * is taken. The search can give at most as many centres as there are distinct rows; m = n takes all
- * rows.
+ * are visited in their order. Row x joins the earliest centre c with
+ * sum_k (x_k - c_k)^2 < epsilon^2, summed in double in the order of the columns; if there is none,
+ * x becomes a centre. The weight of a centre is the sum of the sample weights of the rows that it
+ * covers. Rows of weight 0 take no part in this; if an assignment is requested, it assigns them to
+ * their nearest centre. With epsilon^2 = 0 every row is a centre, also a duplicate; with an
+ * infinite epsilon only the first row is. assign = nearest assigns rows to their nearest centre
+ * instead, ties to the earliest: the centres are the same, distances smaller.
+ *
+ * The radius epsilon comes from one of four parameters. epsilon gives it; ell makes it h / ell with
+ * the kernel's scale h; similarity makes it the distance with f(epsilon) = similarity f(0), where f
+ * is the kernel as a function of distance. If m is given, the epsilon that gives m centres is
+ * sought: a first guess from a sample, then interpolation of log m against log epsilon, in
+ * at most 8 passes, of which the result nearest to m is taken. The search can give at most as many
+ * centres as there are distinct rows; m = n takes all rows.
  *
  * Rows are processed in blocks, which does not change the result, with x' = (x - mean) / epsilon in
  * f32. First, strips of the block are compared with the centres of earlier blocks, some at a time;
@@ -66,11 +68,11 @@ enum {
     CHUNK = 128,   /* centres compared at once, a multiple of 64 */
     STRIPS = 16,   /* upper limit on the strips of a block; a strip has at least CHUNK rows */
     FIRST = 32,    /* the first CHUNK centres are compared this many at once */
-    OPEN = 512,    /* upper limit on the left-over rows of a block; rows of a sample */
+    OPEN = 512,    /* upper limit on the left-over rows of a block, and on the rows of a sample */
     WIDEST = 8192, /* upper limit on the rows of a block */
     WORDS = CHUNK / 64,
     PASSES = 8,
-    SLACK = 64 /* while m is sought, a pass is given up at 2 m + SLACK centres */
+    SLACK = 64 /* while m is sought, a pass is given up beyond 2 m + SLACK centres at the latest */
 };
 
 /* ---- sizes, the same for a forecast and a run -------------------------------------------------------------------- */
@@ -141,11 +143,11 @@ typedef struct leaders {
     double *x, *norm;
     float *scaled, *level;
     int64_t *centre;
-    /* left: how many rows each strip has left; open: which rows of the block these are; seen: the
-     * pairs that each strip compared. */
+    /* left: how many rows each strip has left (later left[0]: all strips together); open: which
+     * rows of the block these are; seen: the pairs that each strip compared. */
     int64_t *left, *open, *seen;
-    /* Bits for the rows left over. found: candidates for each row; born: rows that became
-     * centres. */
+    /* Sets of bits. found: for each row that is compared, the centres or rows that may cover it;
+     * born: the left-over rows that became centres. */
     uint64_t *found, *born;
     float *panel, *half; /* the rows left over, laid out as `scaled` and `half` of a chunk */
 } leaders;
@@ -358,7 +360,7 @@ static int32_t pass(leaders *l, double epsilon, int64_t enough, double progress,
 
 /* ---- epsilon ----------------------------------------------------------------------------------------------------- */
 
-/* Finds the distance at which f is similarity f(0) by bisection, because f decreases. */
+/* Finds the distance at which f falls to similarity f(0), by bisection. */
 static int32_t radius_of(const mercer_host *host, mercer_task *task, double similarity, double h, double *epsilon) {
     double from = 0, to = h, full = 0, value = 0;
     int32_t status = host->radial(task, &full, 1);
@@ -439,8 +441,9 @@ static int32_t guess(leaders *l, int64_t m, double *epsilon, double *slope) {
 }
 
 /* Returns the next epsilon. epsilon[0] gave too many centres (excess[0] > 0) and epsilon[1] too few
- * (excess[1] < 0), where the excess is log(centres / m). The line through the two ends is about 0
- * at the result. If one end is not known yet, `slope` replaces it. */
+ * (excess[1] < 0), where the excess is log(centres / m). The next epsilon is near the zero of the
+ * line through the two ends, excess against log epsilon. If one end is not known yet, a line with
+ * the slope -`slope` through the other end is used. */
 static double interpolate(const double epsilon[2], const double excess[2], double slope) {
     if (epsilon[0] == 0) return epsilon[1] * exp(fmin(fmax(excess[1] / slope, -1), -0.02));
     if (isinf(epsilon[1])) return epsilon[0] * exp(fmax(fmin(excess[0] / slope, 1), 0.02));
@@ -485,7 +488,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
         return host->fail(task, MERCER_E_VALUE, "m = %lld, must be <= n = %lld", (long long)p->m, (long long)n);
     out->m = most_centres(p, n);
     out->likely_m = wanted(p) > 0 ? wanted(p) : least(n, (int64_t)(8 * sqrt((double)n)));
-    /* 16 n: the nearest centres, which at least rows of weight 0 need in an assignment. */
+    /* 16 n: the arrays of give_to_nearest, which an assignment of rows of weight 0 always needs. */
     out->bytes = bytes_of(p, shape, out->m) + 16 * n;
     out->likely_bytes = bytes_of(p, shape, out->likely_m) + (p->assign == NEAREST ? 16 * n : 0);
     out->flops = (double)n * (double)out->m * (double)d * (wanted(p) > 0 ? PASSES : 1);

@@ -9,14 +9,15 @@
  * signs at random it would grow as the root of the number of pairs. Blocks of 4 m rows are halved
  * in pairs, up a binary tree. A halving of the share q of all rows adds an error of q O(1 / 4m);
  * these errors are independent, so that the whole tree adds sqrt 2 times that of its root. The 4 m
- * rows that are left are split into 4 sets of m by further halvings. The best set is taken, and
- * each of its rows is exchanged once for the row of a pool, the 4 m rows, that brings the mean
- * nearest. Both steps measure against the mean element of all rows.
+ * rows that are left, called the pool, are split into 4 sets of m by further halvings. The set
+ * whose mean element is nearest to that of all rows is taken. Then each of its rows in turn is
+ * exchanged for the row of the pool that brings the mean element of the set nearest to that of all
+ * rows.
  *
  * A row that comes more than once (because of its weight, or by exchanges) is one centre; every
- * draw weighs n/m. Cost: 4 m n kernel values for the tree and 4 m n for the mean elements of the 4
- * m rows; 8 n + 3 KB m bytes. Error: O(sqrt(log) / m) for smooth kernels of light tails, compared
- * with 1 / sqrt m for m rows at random.
+ * draw weighs n/m. Cost: 4 m n to 8 m n kernel values for the tree and 4 m n for the mean elements
+ * of the 4 m rows; at most 16 n + 3 KB m bytes. Error: O(1 / m) up to logarithmic factors for
+ * smooth kernels of light tails, compared with O(1 / sqrt m) for m rows at random.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -32,8 +33,8 @@ static const mercer_param rows[] = {
                      "number of draws; 0: min(n, 1000); a row drawn twice is one centre"),
 };
 
-/* BLOCK: rows of a walk whose kernel values are held at once. SPLITS: most halvings that split the
- * last block. SLOTS: exchanges whose columns are held at once. */
+/* BLOCK: rows of a walk whose kernel values are held at once. SPLITS: upper limit on the
+ * halvings that split the last block. SLOTS: exchanges whose columns are held at once. */
 enum { BLOCK = 256, SPLITS = 2, SLOTS = 64 };
 
 typedef struct work {
@@ -44,14 +45,15 @@ typedef struct work {
     /* splits: halvings that split the last block; halvings: all so far; count: rows in `order` */
     int64_t splits, halvings, count;
     double *weight; /* n: sample weights */
-    int64_t *order; /* the rows drawn; later those that are left of them */
+    int64_t *order; /* the rows drawn; later those of them that the halvings keep */
     /* along: product of k(x, .) with the signed sum so far; sign: signs (2 block each) */
     double *along, *sign;
     int64_t *other;           /* 2 block: scratch for reordering */
     double *tile;             /* BLOCK x BLOCK: kernel values of a walk */
     int64_t *pool, pool_size; /* pool: at most 4 m rows that an exchange chooses from, ascending */
-    /* Of the rows of the pool. mean: mu; self: k(x, x); sum, best_sum: sums of k over a set and
-     * over the best one; column: k with one row. */
+    /* One number for each row x of the pool. mean: mu(x), where mu is the mean element of all rows;
+     * self: k(x, x); sum, best_sum: sums of k over a set and over the best one; column: k with one
+     * row. */
     double *mean, *self, *sum, *best_sum, *column;
     double *columns; /* pool x SLOTS: k with the rows that are next to be exchanged */
     int64_t *chosen; /* m: the set, as places in the pool */
@@ -131,7 +133,7 @@ static void walk_block(work *w, walk *s, int64_t from, int64_t count) {
     }
 }
 
-/* Halves 2 half rows: moves those that are kept to the front, the others behind them. */
+/* Halves 2 * half rows: moves the rows that are kept to the front, the others behind them. */
 static int32_t halve(work *w, int64_t *points, int64_t half) {
     const int64_t size = 2 * half;
     walk s = {0, 2 * log(4 * (double)half)};
@@ -190,7 +192,7 @@ static int32_t thin(work *w) {
 /* ---- exchanges */
 
 /* Fills the pool with the rows that are left, or with all rows if there are at most 4 m, and
- * computes their mu and k(x, x). */
+ * computes mu(x) and k(x, x) for them. */
 static int32_t fill_pool(work *w, int64_t present) {
     int64_t count = 0;
     if (present <= 4 * w->m) {
@@ -233,8 +235,8 @@ static int32_t choose(work *w) {
     return MERCER_OK;
 }
 
-/* Exchanges member j of the set for the row of the pool that brings the mean nearest. Another row
- * must be better than the member itself by more than rounding. */
+/* Exchanges member j of the set for the row of the pool that brings the mean of the set nearest to
+ * that of all rows. Another row must be better than the member itself by more than rounding. */
 static int32_t exchange(work *w, int64_t j, int64_t slot, int64_t slots, double rounding, int64_t *swapped) {
     int64_t best = w->chosen[j];
     double least_value = INFINITY;
@@ -332,7 +334,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const int64_t halvings = w.count / w.block - 1, size = 2 * w.block, pool = least(shape->n, 4 * w.m);
     out->kernel_evaluations = halvings * size * (size + BLOCK) / 2 + 2 * w.block * (w.block + BLOCK) +
                               pool * (shape->n + 1 + w.block + 2 * w.m);
-    out->likely_evaluations = /* with half of the values for choosing a set and for exchanges */
+    out->likely_evaluations = /* assumes half of the values for choosing a set and for exchanges */
         (double)out->kernel_evaluations - (double)pool * (double)(w.block + 2 * w.m) / 2;
     out->flops = 4 * (double)out->kernel_evaluations;
     return MERCER_OK;

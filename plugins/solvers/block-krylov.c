@@ -2,9 +2,9 @@
  * Rayleigh-Ritz
  *
  * Musco & Musco, NIPS 2015 (block Krylov); Wu & Simon, SIAM J. Matrix Anal. Appl. 22 (2000) (thick
- * restart). Write B = P A P, P = I - Q Q^T for the locked Q. An orthonormal basis V (n x k)
- * orthogonal to Q and its image W = B V are kept. B is thus applied to new directions only, and
- * residuals of Ritz pairs are exact and need no product:
+ * restart). Write B = P A P, P = I - Q Q^T for the locked Q; a block has p columns. An orthonormal
+ * basis V (n x k) orthogonal to Q and its image W = B V are kept. B is thus applied to new
+ * directions only, and residuals of Ritz pairs are exact and need no product:
  *
  *   H = V^T W = S Theta S^T;  R = W S - V S Theta;  done when |R_j| <= tol |theta_1| for j = 1..r
  *   else p residuals, unconverged ones of the leading r + p pairs, orthonormal to [Q V], are the new directions;
@@ -12,16 +12,18 @@
  *
  * The restart needs no product. Residuals of Ritz vectors span the next Krylov block, before a
  * restart and after it, so this is block Krylov. Errors do not accumulate as in a three-term
- * recurrence, because residuals are formed from W anew each time (orthonormalise works twice). A
- * space without unconverged pairs is invariant. If s random columns generate it, it holds min(s,
- * multiplicity) copies of each eigenvector (with probability 1). If s < r, because the start was
- * the caller's, a random block therefore looks for missing copies. At least one random column joins
- * a caller's start, and convergence in the first product does not count: a direction orthogonal to
- * the start grows only in the second. A basis of n columns is exact.
+ * recurrence, because residuals are formed from W anew each time (orthonormalise works twice). If
+ * all pairs of the basis have converged, its span is invariant. If s random columns generated this
+ * span, it contains min(s, multiplicity) independent eigenvectors of each eigenvalue (with
+ * probability 1). If s < r, because the caller gave start vectors, a random block is therefore
+ * added to find eigenvectors that may be missing. At least one random column joins the start
+ * vectors of the caller, and convergence in the first product does not count: an eigenvector
+ * orthogonal to the start vectors enters through the random columns alone, and grows only in the
+ * second product. A basis of n columns is exact.
  *
  * If the operator has a rough product (errors of f32, about e = 1e-7 |B|), images are rough until
- * these errors prevent further progress. Then the Ritz vectors X and the newest directions D get
- * exact images in one product, and later images stay rough:
+ * these errors prevent further progress. Then the Ritz vectors X and the newest directions get
+ * exact images in one product, and the images of later directions D' stay rough:
  *
  *   W_X = B X;   B (X s + D' t) = W_X s + (rough image of D') t,
  *
@@ -30,22 +32,24 @@
  * images allow, and not before. Each column stores the error of its image. H takes each entry v_i^T
  * B v_j from the better of the two images, which makes the errors of Ritz values e |t|^2; the
  * residual of a pair is the computed one plus the error of its image. e is measured at each exact
- * product. In three cases rough images cannot serve: the gap after the r-th pair is within 2 e
- * (rank below r, equal eigenvalues); residuals near e no longer decrease; or an exact product did
- * not help. Then the images of the kept basis are made exact, and so are all later products.
+ * product. In four cases rough images cannot serve: the gap after the r-th pair is within 2 e
+ * (rank below r, equal eigenvalues); residuals near e no longer decrease; an exact product did not
+ * help; or residuals above the limit give no new directions. Then the images of the kept basis are
+ * made exact, and so are all later products.
  *
  * Cost per cycle: one product with p columns, about n k (14 p + 4 r) flops and O(k^3). Memory: n x
  * (2 k + p + locked). Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are
- * the top r is certain if the invariant space is exact or randomly generated; otherwise, as in all
- * Krylov methods, it holds with a probability that random columns bring close to 1. Residuals below
- * 64 u max |theta| (blocks in f32: 4 u_32) are rounding: a smaller tol counts as that. Unless the
- * request says otherwise, |R_j| <= theta_r / 10 is also required (mercer_residual_limit): the
- * scores of component j have the variance theta_j (1 + |R_j|^2 / theta_j^2), so that residuals of
- * tol |theta_1| would turn those of small components into noise. Limits: if a restart cuts a
- * cluster of eigenvalues that are equal to rounding, Ritz vectors mix freely in it, and residuals
- * fall slowly below sqrt(u) max |theta|, or not at all; converged = 0 reports this. If the block is
- * much narrower than r, tol is 1e-3 and an eigenvalue has more copies than r, lower pairs may be
- * taken for its last copies.
+ * the top r is certain if the basis has n columns or spans an invariant space that r random columns
+ * generated; otherwise, as in all Krylov methods, it holds with a probability that random columns
+ * bring close to 1. Residuals below 64 u max |theta| (blocks in f32: 4 u_32) are rounding, and no
+ * smaller residual is demanded. If the request sets `share` (a fit sets 0.1 by default),
+ * |R_j| <= share theta_r is also required (mercer_residual_limit): the scores of component j have
+ * the variance theta_j (1 + |R_j|^2 / theta_j^2), so that residuals of tol |theta_1| would turn the
+ * scores of small components into noise. Limits: if a restart cuts a cluster of eigenvalues that
+ * are equal up to rounding, Ritz vectors mix freely in it, and residuals fall slowly below
+ * sqrt(u) max |theta|, or not at all; converged = 0 reports this. If the block is much narrower
+ * than r, tol is 1e-3 and an eigenvalue has more copies than r, lower pairs may be taken for its
+ * last copies.
  */
 #include <float.h>
 #include <math.h>
@@ -74,7 +78,8 @@ static const mercer_param rows[] = {
 /* p: columns of a block; guess: columns of the caller's guess; first: columns of the first block;
  * keep: columns of the restarted basis, which is also the number of pairs whose residuals are
  * computed; cap: columns of the largest basis; room: columns of memory, for the largest basis or
- * for what make_exact puts side by side. n is counted without the locked columns. */
+ * for what make_exact puts side by side. In plan(), n is the number of rows less the number of
+ * locked columns. */
 typedef struct sizes {
     int64_t p, guess, first, keep, cap, room;
 } sizes;
@@ -141,7 +146,9 @@ typedef struct krylov {
         struct {
             int64_t k, random;       /* k: columns of the basis; random: random columns drawn so far */
             int64_t applies, passes; /* as in mercer_eigen_result */
-            int64_t probed;          /* convergence counts from this pass on: random columns need one to grow */
+            /* probed: the first pass at which convergence ends the solve; before it, directions that
+             * the start vectors miss have not yet grown in products of the random columns */
+            int64_t probed;
             /* rough_done: 1 if all products are exact from now on; best_at: passes when `best` was
              * set */
             int64_t rough_done, best_at;
@@ -243,8 +250,8 @@ static int32_t project(krylov *x, int64_t first, int64_t count) {
     return MERCER_OK;
 }
 
-/* Adds the `count` columns behind the basis to it: makes them orthonormal, and computes images and
- * H. *rank: how many remain. */
+/* Extends the basis by the `count` columns that are stored behind it: makes them orthonormal, drops
+ * dependent ones, and computes images and H. *rank: how many columns were added. */
 static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
     int64_t k = x->k;
     int rough = !x->rough_done;
@@ -317,7 +324,7 @@ static int32_t rayleigh_ritz(krylov *x) {
         x->rough = guessed_error(x, 0.1);
         for (int64_t j = 0; j < k; j++) x->error[j] = x->rough;
     }
-    /* A Ritz value counts as negative only by more than the error of its image. */
+    /* A rough image may make the Ritz value too small, so the bound of its error is added. */
     double doubt = image_error(x, k - 1) > 0 ? guessed_error(x, 1) : 0;
     x->most_negative = fmin(x->most_negative, x->theta[k - 1] + doubt);
     return cap == x->n - x->l || k + x->size.p <= cap ? MERCER_OK : restart(x);
@@ -335,8 +342,8 @@ static int32_t residuals(krylov *x, int64_t first, int64_t count) {
     return x->host->norms(x->task, to, x->norm + first);
 }
 
-/* Returns true if the residual of pair j may be above the limit and is more than the error of its
- * image (by_errors = 0) or at most that error (by_errors = 1). */
+/* Returns true if the residual of pair j may be above the limit, is more than rounding, and is more
+ * than the error of its image (by_errors = 0) or at most that error (by_errors = 1). */
 static int wanted(const krylov *x, int64_t j, double limit, int by_errors) {
     double norm = x->norm[j], error = image_error(x, j);
     return norm > fmax(limit - error, rounding(x)) && (norm <= error) == by_errors;
@@ -369,7 +376,8 @@ static int32_t directions(krylov *x, int64_t count, double limit, int64_t *added
 /* Returns true if the images of the Ritz vectors should be made exact now. They are in the way
  * (blocked) if their errors prevent a requested pair from meeting the limit. The time has come
  * (ready) if, after exact images, the errors of the next rough directions would stay within the
- * limit, or if residuals are already as small as rough products can make them. */
+ * limit, if residuals are already as small as rough products can make them, or if the basis spans
+ * the whole space. */
 static int wants_exact(const krylov *x, double limit) {
     int64_t r = x->request->r, outside = min(x->k - 1, x->size.keep);
     int blocked = 0, ready = 1, whole = x->k == x->n - x->l;
@@ -418,7 +426,7 @@ static int32_t make_exact(krylov *x, int64_t added) {
     return rank > 0 ? project(x, k, rank) : MERCER_OK;
 }
 
-/* Ends the use of rough images: those of the kept basis are made exact, and all later ones are. */
+/* Ends the use of rough images: makes those of the kept basis exact, as are all later images. */
 static int32_t leave_rough(krylov *x) {
     if (x->k <= x->size.keep) x->most_negative = INFINITY; /* all Ritz values are computed again, exactly */
     TRY(restart(x));
@@ -476,14 +484,15 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
         if (stalled || wants_exact(x, limit)) {
             double gap = x->theta[r - 1] - x->theta[min(x->k - 1, x->size.keep)];
             int helpless = x->exact_worst > 0 && worst > x->exact_worst / 2;
-            if (stalled || helpless || gap <= 2 * x->rough) { /* such a gap does not tell which pair is the r-th */
+            if (stalled || helpless || gap <= 2 * x->rough) { /* a gap within 2 e leaves the r-th pair undetermined */
                 TRY(leave_rough(x));
                 continue;
             }
             x->exact_worst = worst;
             added = min(added, x->size.cap - count);
-            /* The product has r + added columns, and the mean may add one: a multiple of 8 in
-             * all. */
+            /* The product has r + added columns, and one more for the mean if the operator is
+             * centred. `added` is reduced until r + added + 1 is a multiple of 8, so that the
+             * product needs no padding. */
             TRY(make_exact(x, max(added - (r + added + 1) % 8, 0)));
             continue;
         }
@@ -494,7 +503,7 @@ static int32_t iterate(krylov *x, int64_t max_passes) {
             TRY(leave_rough(x));
             continue;
         }
-        if (x->random >= r) /* the space is invariant, and r random columns miss no copy */
+        if (x->random >= r) /* r random columns generated this invariant space, so it contains the top r eigenvectors */
             return MERCER_OK;
         added = min(x->size.p, x->size.cap - x->k);
         TRY(fill_random(x, x->k, added));

@@ -6,7 +6,7 @@
  * p = r + oversample columns, orthogonal to L:
  *
  *   Z = B Q;  Q^T Z = S Theta S^T;  X = Q S;  R = Z S - X Theta;  done when |R_j| <= tol |theta_1| for j = 1..r
- *   else Q <- orth(Z S + c X), columns that were dependent replaced by random ones.
+ *   else Q <- orth(Z S + c X), in which random columns replace dependent ones; c: a shift, see below.
  *
  * The columns Z S span what Z does and are nearly orthogonal, so that orth loses none even if Theta
  * spans many decades. The iterates tend to the eigenvectors with the largest |lambda + c|. With
@@ -19,10 +19,11 @@
  * Cost per cycle: one product with p columns, about 14 n p^2 + 8 n l p flops. Memory: n x 3 p. Each
  * cycle divides errors by (lambda_r + c) / (lambda_(p+1) + c), which takes several times the
  * products of block-krylov: this solver is for comparison with the paper and for good starts.
- * Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are the top r is as sure
- * as that random columns have a part along each of them; convergence in the first product does not
- * count, because all of its columns may be the caller's. Residuals below 64 u max |theta| (blocks
- * in f32: 4 u_32) are rounding: a smaller tol counts as that. apply_rough is not used.
+ * Error: each theta_j lies within |R_j| of an eigenvalue of B. These are the top r eigenvalues if the
+ * start has a component along each of their eigenvectors, which random columns have with
+ * probability 1. Convergence in the first product does not count if the caller gave start columns,
+ * because all p columns may be the caller's. Residuals below 64 u max |theta| (blocks in f32:
+ * 4 u_32) are rounding, and no smaller residual is demanded. apply_rough is not used.
  */
 #include <float.h>
 #include <math.h>
@@ -33,7 +34,11 @@ typedef struct orthogonal_params {
     int64_t oversample;
 } orthogonal_params;
 
-enum { DEFAULT_OVERSAMPLE = 8, DEFAULT_PASSES = 1000, LIKELY_PASSES = 8 }; /* likely: measured on clusters */
+enum {
+    DEFAULT_OVERSAMPLE = 8,
+    DEFAULT_PASSES = 1000,
+    LIKELY_PASSES = 8 /* measured on clustered data */
+};
 
 static const mercer_param rows[] = {
     MERCER_PARAM_INT(orthogonal_params, oversample, "0", "", MERCER_AUTO, 0, 1e6,

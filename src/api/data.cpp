@@ -11,8 +11,8 @@ constexpr unsigned floats = 1u << MERCER_F32 | 1u << MERCER_F64;
 
 mercer_data *new_data(std::shared_ptr<Source> source) {
     auto *data = new mercer_data;
-    // Only from here on does the source call the caller's release function when it is destroyed: if
-    // creating it failed, the caller still owns its data.
+    // Only from here on does the source call the caller's release function when it is destroyed. If
+    // the source cannot be created, the caller still owns its data.
     source->own();
     data->data.source = std::move(source);
     return data;
@@ -23,7 +23,8 @@ mercer_view column_view(const CountedVector<T> &values, int32_t dtype) {
     return view_of_rows(dtype, static_cast<int64_t>(values.size()), 1, values.empty() ? nullptr : values.data());
 }
 
-// What each label says: a number, null for a missing value, or text. Empty if all are text.
+// Returns one entry per label: the number that its name spells, null if the name stands for a
+// missing value, else the name. Returns an empty array if all labels are text.
 Json label_values(const std::vector<std::string> &names) {
     Json out = Json::array();
     bool all_text = true;
@@ -213,7 +214,8 @@ void attach(mercer_data &data, const std::string &what, const mercer_view *given
     }
 }
 
-// The body of a constructor. make() returns the handle, which gets the context's settings.
+// The body of a constructor. make() returns the handle, which gets the threads and the memory
+// budget of the context's settings.
 template <class Make>
 int32_t construct_data(mercer_data **out, const mercer_context *context, Make &&make) noexcept {
     return construct(out, [&] {

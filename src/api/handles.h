@@ -21,7 +21,7 @@ struct mercer_data {
     mercer::CsvFile file;                                // owns the arrays to which data refers
     std::string names = R"({"columns":[],"labels":[]})"; // text for mercer_data_inspect
     bool integers = false;                               // the file holds integers
-    mercer::RunSettings settings{};                      // what a NULL run means
+    mercer::RunSettings settings{};                      // apply where the caller's mercer_run sets nothing
 };
 
 struct mercer_recipe {

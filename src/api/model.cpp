@@ -83,9 +83,9 @@ std::vector<mercer_view> read_outputs(const mercer_view *outs, int64_t count) {
 }
 
 // Computes the scores of a few rows by a short path, which needs no Run and no tiles. Returns
-// false if the general path must be taken: because this model, these data or these outputs need it,
-// or because it reports what is wrong, if a row has a value that is not finite or a score is beyond
-// the range of its output.
+// false if the general path must be taken: if this model, these data or these outputs need it, or
+// if a value of a row is not finite or a score is beyond the range of its output, which the general
+// path then reports.
 bool transform_rows(const Model &model, const Source &data, const mercer_view *outs, int64_t count) {
     if (count != 1 || !outs || !outs->data || data.rows() < 1 || data.kind() != Source::Kind::dense ||
         !data.at_will() || data.cols() != model.d() || !model.row_scores() ||
@@ -125,7 +125,7 @@ void run_transform(mercer_model *handle, mercer_recipe *what, mercer_data *data,
     running.progress(1);
 }
 
-// The models and the data of a derivation.
+// The checked arguments of a derivation.
 struct Derivable {
     const Recipe &recipe;
     std::vector<std::shared_ptr<const Model>> models;

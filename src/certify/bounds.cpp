@@ -1,5 +1,5 @@
 // The bounds follow from the blocks of H K H in the basis [U, U'], where U' is orthonormal and
-// orthogonal to U:
+// orthogonal to U. The other symbols are those of bounds.h.
 //
 //   | A    C |    A = Theta + G,  C C^T <= W,  C C^T <= |E| G (E is PSD)
 //   | C^T  D |    D <= mu := theta_{p+1} + |E|
@@ -161,7 +161,8 @@ struct Blocks {
     }
 };
 
-// An upper bound of the standard error of e^T (mean X) e, because (e^T X e)^2 <= e^T X^2 e.
+// Returns an upper bound of the standard error of e^T (mean X) e. It follows from
+// (e^T X e)^2 <= e^T X^2 e.
 double spread_of(const RowMoments &rows, const double *e) {
     double square = 0, mean = 0;
     for (int64_t j = 0; j < rows.p; ++j)
@@ -259,8 +260,8 @@ Bounds row_bounds(const RitzSpectrum &spectrum, const RowMoments &rows, double n
 // directions. Without rows, |C| <= |E| / 2, as for every off-diagonal block of a PSD matrix.
 // Rounding is added to |C|.
 //
-// In feature space K becomes Phi^T Phi. Its block on the first i directions is again Theta, and the
-// off-diagonal block C has C C^T = Theta^1/2 G Theta^1/2, so that
+// In feature space, the covariance operator replaces K. Its block on the first i directions is
+// again Theta, and the off-diagonal block C has C C^T = Theta^1/2 G Theta^1/2, so that
 // |C|_F^2 = sum theta_j G_jj <= theta_1 tr and |sines|_F (theta_i - lambda_{i+1}) <= |C|_F.
 Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, double norm, const Bounds &bounds,
                      double failure, Sides sides, int64_t r) {

@@ -12,11 +12,12 @@
 // w_i d_i, an entry of E becomes sqrt(w_i w_j) times that of the kernel, and 1 / sqrt n in H
 // becomes sqrt(w / sum w).
 //
-// E is positive semi-definite (PSD) if the kernel is. Rounding (of an f32 factor) guarantees only
-// E + eta >= 0. All bounds are therefore derived for K + eta, whose eigenvalues are larger by eta:
-// d_i becomes d_i + eta, row R_i of E U becomes R_i + eta U_i, and tr becomes tr + n eta. At the
-// end eta is subtracted. Measured: with f32 factors of n = 500 to 4000 rows, rounding amounted to
-// 0.03 to 0.3 of 2^-24 |L|^2. Sampled rows show whether eta was large enough (Bounds::consistent).
+// E is positive semi-definite (PSD) if the kernel is. With rounding (of an f32 factor), only
+// E + eta >= 0 is guaranteed. All bounds are therefore derived for K + eta, whose eigenvalues are
+// larger by eta: d_i becomes d_i + eta, row R_i of E U becomes R_i + eta U_i, and tr becomes
+// tr + n eta. At the end eta is subtracted. Measured: with f32 factors of n = 500 to 4000 rows,
+// rounding amounted to 0.03 to 0.3 of 2^-24 |L|^2. Sampled rows show whether eta was large enough
+// (Bounds::consistent).
 //
 // All quantities are unnormalised: the caller divides by n. All bounds are widened by 8 eta for the
 // rounding of the entries of K, and by the rounding of the sums that give theta and the rows R_i.
@@ -54,10 +55,10 @@ struct Bounds {
     std::vector<double> value; // the eigenvalues that a model returns: each within its bounds
     std::vector<double> lower, upper;
     std::vector<double> spread; // standard error of each value if it is estimated from a sample; else empty
-    // The probability that any bound is wrong, without the probability that the bound F of the norm
-    // is wrong.
+    // Upper bound on the probability that any of these bounds is wrong. For bounds by rows it does
+    // not include the failure probability of the norm F, which Proof::failure() adds.
     double failure = 0;
-    bool lower_certain = true; // true: only upper bounds can be wrong; `failure` is their probability
+    bool lower_certain = true; // true: `failure` is that of the upper bounds; the lower ones hold for certain
     bool conditional = false;  // true: the bounds hold only if the solver missed no eigenvalue
     // False if a sampled row contradicts E + eta >= 0 with |E + eta| <= F; the bounds are then
     // void.
@@ -92,7 +93,7 @@ Bounds trace_bounds(const RitzSpectrum &spectrum); // certain: theta_i <= lambda
 double pair_share(double entry, bool same, double d_i, double d_j, double eta);
 // Returns F = total sqrt(upper bound of the mean of x) >= |E + eta|_F, which is wrong with
 // probability `failure` at most, by the empirical Bernstein inequality (Maurer and Pontil 2009,
-// theorem 4). F is never above total. 10^5 pairs are enough.
+// theorem 4). F is never above total. Evidence::norm() passes 10^5 pairs (residual_samples.h).
 double frobenius_bound(double total, const double *x, int64_t count, double failure);
 struct Estimate { // an estimate from a sample, and its standard error; error 0: exact
     double value = 0, error = 0;
@@ -168,9 +169,9 @@ Bounds row_bounds(const RitzSpectrum &spectrum, const RowMoments &rows, double n
 // 2, ... r. own and span concern directions in R^n, the scores of the rows: the sine of the largest
 // angle between the i leading exact directions and the first i directions of the model (own) or the
 // span of all its p directions (span); 1 means that nothing is known. feature concerns the
-// corresponding directions in feature space, which differ by more, because E is what the features
-// of L do not span: the root of the sum of the squared sines for the first i directions; infinity
-// means that nothing is known.
+// corresponding directions in feature space. It bounds the root of the sum of the squared sines for
+// the first i directions; infinity means that nothing is known. These angles are larger, because
+// the exact directions also have parts outside the space that the features of L span.
 struct Sines {
     std::vector<double> own, span, feature;
 };
@@ -181,7 +182,7 @@ Sines subspace_sines(const RitzSpectrum &spectrum, const RowMoments *rows, doubl
 // ---- how many rows and columns of U are needed: forecasts without a guarantee
 
 // Before any row is drawn: returns the smallest s <= most that is expected to bring the error of
-// the first r values down to target; most + 1 if no such s is.
+// the first r values down to target; most + 1 if there is no such s.
 int64_t rows_expected(const RitzSpectrum &spectrum, double norm, double failure, Sides sides, int64_t r, double target,
                       int64_t most);
 // The same forecast, from the moments of a pilot sample.
@@ -197,7 +198,7 @@ RitzSpectrum leading(const RitzSpectrum &all, int64_t p); // the spectrum of the
 
 // theta_i <= lambda_i <= the larger eigenvalue of [[theta_i, c_i], [c_i, rest]], which for
 // theta_i > rest is at most theta_i + min(c_i, c_i^2 / (theta_i - rest)). Here c_i^2 is the smaller
-// of residual_i (sum of all residuals) and the sum of their squares. Both bounds are widened by
+// of residual_i times the sum of all residuals and the sum of their squares. Both are widened by
 // `image`, a bound of the error of the images K u_i. rest: an upper bound of v^T K v over all unit
 // vectors v orthogonal to the Ritz vectors, and `failure` its failure probability. If rest is only a
 // guess, such as the last Ritz value plus its residual, pass conditional = true.

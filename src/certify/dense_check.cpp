@@ -9,9 +9,9 @@
 //   tr P_C T = |Z|_F^2  and  <v_i, u_j> = (U^T Z)_ij / sqrt(lambda_i)
 //
 // for the model's scores Z = [sqrt(p_i) (z_j(x_i) - mean)] with D columns.
-// |P - P_C|_HS^2 = 2 D - 2 sum <v_i, u_j>^2. Cost: n^2 kernel values and at most two eigenproblems
-// of 10 n^3 / 3 flops; memory 5 n^2. Error: that of kernel values, u k(x, x); a projection errs by
-// about the root of (u k(x, x) / its gap).
+// |P - P_C|_HS^2 = 2 D - 2 sum <v_i, u_j>^2. Cost: n^2 + n m + m^2 kernel values and two
+// eigenproblems of orders n and m, of 10 n^3 / 3 and 10 m^3 / 3 flops; memory 5 n^2. Error: that of
+// kernel values, u k(x, x); a projection errs by about the root of (u k(x, x) / its gap).
 #include "dense_check.h"
 
 #include <algorithm>

@@ -31,8 +31,10 @@ struct Proof {
     void add_norm(const Norm &found, double failure);
     // Derives bounds from sampled rows, for the p >= r Ritz values of `spectrum`. failure: the
     // failure probability of this sample; claimed: that of all samples up to this one, which the
-    // bounds state. Returns false if the rows contradict the norm: if the norm had a failure
-    // probability, the bounds by the trace replace its bounds; if it was certain, `refuted` is set.
+    // bounds state. Returns false if the rows contradict an earlier bound. If that bound is certain
+    // (the trace, or a norm without failure probability) and the excess is more than rounding,
+    // `refuted` is set. If it is a norm with a failure probability, the bounds by the trace replace
+    // those by the norm.
     bool add_rows(const RitzSpectrum &spectrum, const RowMoments &rows, double failure, double claimed);
     // Computes angles from the rows that add_rows() has used. Before this call the angles follow
     // from the norm.
@@ -41,8 +43,9 @@ struct Proof {
     int64_t r() const { return static_cast<int64_t>(sines.own.size()); }
     double bound_of_norm() const { return norm > 0 ? norm : trace; }
     double failure() const { return bounds.failure + (bounds.kind == std::string("rows") ? norm_failure : 0); }
-    // The certificates of trace and norm, and those certificates with the ones of the first `kept`
-    // eigenvalues and subspaces. All values but sines are divided by total.
+    // loss() returns the certificates of trace and norm. report() returns these and, unless the
+    // proof is refuted, the certificates of the first `kept` eigenvalues and subspaces. All values
+    // but sines are divided by total.
     Certificates loss(double total) const;
     Certificates report(double total, int64_t kept) const;
 
@@ -50,7 +53,7 @@ struct Proof {
     RitzSpectrum first_;
     void refute();
 };
-// What a proof of a projection starts from: the kernel, the level that the recipe asks for, and the
+// The inputs of a proof of a projection: the kernel, the level that the recipe asks for, and the
 // weights of the rows (nullptr: all 1).
 struct ProofTask {
     Run &run;
@@ -67,7 +70,7 @@ Proof prove(const ProofTask &task, const Points<T> &rows, const SpanRows<T> &spa
 // that level report.rows, or 4000 if report.rows is 0, but n at most; all n at the level `exact`.
 int64_t rows_looked_at(const CoreValues &values, int64_t n);
 
-// The text of the report for a refuted certificate.
+// The text of the report for a refuted proof.
 extern const char *const refuted_text;
 
 } // namespace mercer

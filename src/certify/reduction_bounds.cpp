@@ -73,8 +73,8 @@ struct ReducedRows {
     double s(int64_t i) const { return prepared.weights[static_cast<size_t>(i)]; }
     double w(int64_t j) const { return centres.weights[static_cast<size_t>(j)]; }
     bool assigned() const { return centres.represents_rows; }
-    // Returns the rounding error of a difference of sums whose magnitude is `scale`: that of the
-    // kernel values and that of adding them.
+    // Returns the rounding error of a difference of sums whose magnitude is `scale`: the error of
+    // the kernel values plus that of adding them.
     double rounding(double scale) const {
         return (2 * value_error(prepared.f32) + 4 * std::log2(total + 1)) * unit_roundoff(prepared.f32) * scale;
     }
@@ -249,7 +249,8 @@ Quantisation by_clusters(const ReducedRows &of, Lifted &model) {
 // ---- pairs
 
 constexpr int64_t pair_count = 100000, pair_edge = 16;
-// Up to this many rows, the level `exact` needs no more kernel values than the level `pairs`.
+// Up to this many rows the level `exact` replaces the level `pairs`, because it needs at most about
+// as many kernel values.
 constexpr int64_t exact_up_to = 2000;
 
 template <class T>

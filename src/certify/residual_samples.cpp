@@ -4,7 +4,7 @@
 // flops; memory n p in the tile's type. Pairs: only the diagonal of each tile is used. All entries:
 // n^2 / 2 kernel values and n^2 m flops.
 //
-// eta: L comes from a factor in the tile's type, whose rounding guarantees only E + eta >= 0.
+// eta: L comes from a factor in the tile's type, so with rounding only E + eta >= 0 is guaranteed.
 // Rounding of 0.03 to 0.3 u |L|^2 was measured (tests/unit/test_certify_coverage); u |L|^2 is
 // allowed.
 //
@@ -317,7 +317,8 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
     }
     RowMoments out = sample.moments();
     out.all = all;
-    // Linear in row_depth, because the roundings of equal terms may all have the same sign.
+    // The bound is linear in row_depth, because the roundings of equal terms may all have the same
+    // sign.
     out.sums = row_depth / 2.0 * eta_;
     return out;
 }

@@ -15,13 +15,13 @@ void check_plugin(Registry &registry, const RunSettings &settings, const std::st
 
 // ---- for the suites
 
-// A number in [0, 1) that depends only on a and b, from which test data are made.
+// Returns a number in [0, 1) that depends only on a and b. All test data are made of such numbers.
 inline double check_number(int64_t a, int64_t b) { return Random(2026, Stage::gram).uniform(a, b); }
 
 // Values of the plugin's parameters. check_settings returns the settings with which a plugin is
 // tested: first all parameters at their defaults; then for each parameter in turn a few values
-// inside its range (or each choice), with all others at their defaults; then all parameters at
-// once, but at most one of each group, whose members exclude one another.
+// inside its range (or each choice), with all others at their defaults; then, three times, all
+// parameters at once, but at most one of each group, whose members exclude one another.
 struct Setting {
     Params params;
     std::string text; // "defaults", "sigma = 0.7"

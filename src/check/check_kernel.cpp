@@ -211,9 +211,9 @@ void log_map(Suite &suite, const Subject &subject) {
     }
 }
 
-// Compares derivative(v) = d map / dv in f64 with five-point differences of map with the steps |v|
-// / 1000 and |v| / 2000. The second one errs by about twice its change from the first, plus the
-// rounding of map (32 u of its values and of v d map / dv), divided by the step.
+// Compares derivative(v) = d map / dv in f64 with five-point differences of map with the steps
+// |v| / 1000 and |v| / 2000. The second difference may err by twice its change from the first, plus
+// the rounding of map (32 u of its values and of v d map / dv) divided by the step.
 void derivative(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
     Values form = values_of<double>(suite, subject, rows, rows, What::form);
@@ -236,7 +236,7 @@ void derivative(Suite &suite, const Subject &subject) {
 }
 
 // The derivative in f32 must agree with that in f64, at arguments that both types represent. The
-// tolerance is 64 u of the derivative, plus the change of the derivative if v changes by 64 u.
+// tolerance is 64 u of the derivative, plus its change if v changes by 64 u |v|.
 void derivative_f32(Suite &suite, const Subject &subject) {
     const std::vector<float> form = values_of<float>(suite, subject, subject.rows, subject.rows, What::form);
     const std::vector<float> single = mapped(subject, form, Map::derivative);
@@ -303,7 +303,8 @@ void facts(Suite &, const Subject &subject) {
 }
 
 // A radial kernel depends on distances only. A shift and a reflection (non-negative rows: reversed
-// columns) keep these to about 1e-14, so values agree to 1e-9 unless the kernel's slope is 1e5.
+// columns) change distances by about 1e-14 only, so values agree to 1e-9 unless the kernel's slope
+// is 1e5.
 void radial(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
     SubjectRows moved = rows;

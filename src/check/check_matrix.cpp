@@ -84,9 +84,9 @@ int32_t apply(const mercer_operator *op, mercer_task *task, mercer_range x, merc
     });
 }
 
-// Multiplies with the matrix, the block and the sums in f32. The matrix is scaled to norm 1, so
-// that matrices of any norm can be tested: kernel values, for which rough products are meant, are
-// of moderate size.
+// Multiplies the matrix by the block of columns, with the matrix, the block and the sums in f32. A
+// test matrix may have any norm, so it is scaled to norm 1, which prevents overflow in f32, and the
+// result is multiplied by the norm in f64.
 int32_t apply_rough(const mercer_operator *op, mercer_task *task, mercer_range x, mercer_range y) {
     const Matrix &m = *static_cast<const Matrix *>(op->self);
     return task->guard([&] {

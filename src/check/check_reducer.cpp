@@ -159,7 +159,7 @@ void reduce_as(Run &run, const Plugin &plugin, const Scene &scene, const Params 
         want.assignment = out.assignment.data();
     }
     out.status = plugin.reducer.reduce(&host_table(), &task, params.values(), &out.shape, &want);
-    // As a fit does: gives one row if the reducer searched for pivots and needed none.
+    // As in a fit, one row is given if the reducer searched for pivots and needed none.
     if (out.status == MERCER_OK) problem.give_first();
     out.error = task.error;
     for (const auto &block : task.arena) out.allocated += block.size();
@@ -262,8 +262,8 @@ Setting with_m(const Plugin &plugin, int64_t m) {
 }
 
 // A = S H K H^T S in plain loops, row-major: A_ij = sqrt(w_i w_j) (K_ij - mu_i - mu_j + mubar),
-// where mu_i is the weighted mean of row i of K and mubar that of mu. Without the flag CENTRED the
-// means are 0, without WEIGHTED the weights are 1.
+// where mu_i is the weighted mean of row i of K and mubar the weighted mean of mu. Without the flag
+// CENTRED the means are 0, without WEIGHTED the weights are 1.
 std::vector<double> naive_gram(const Scene &scene, int32_t flags) {
     const int64_t n = scene.n();
     const bool centred = flags & MERCER_GRAM_CENTRED;

@@ -17,8 +17,8 @@
 // rough products, a reported residual may exceed the true one by f32_room |A|. This covers the
 // errors of f32, which are a few u_32 |A| for a product with a unit vector, plus a margin that a
 // solver adds if it assumes these errors instead of measuring them. A reported residual may be too
-// small by the same amount, but only if the solver made no exact product, because a loose tol made
-// them unnecessary. The eigenvalues then have errors of the same size.
+// small by the same amount, but only if the solver made no exact product, because tol was so loose
+// that it needed none. The eigenvalues then have errors of the same size.
 #pragma once
 #include "check_matrix.h"
 

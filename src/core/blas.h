@@ -26,11 +26,11 @@ class BlasScope {
 };
 
 // Returns true if OpenBLAS holds a buffer, so that at least one call at a time gets the memory that
-// it needs. If OpenBLAS holds none yet, this function first lets it map one if the system allows
-// it.
+// it needs. If OpenBLAS holds no buffer yet, this function first lets it map one, if the system
+// grants the memory.
 bool blas_has_room();
 
-// For example "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".
+// Returns, for example, "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".
 std::string blas_description();
 
 // C = alpha op(A) op(B) + beta C.

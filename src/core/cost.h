@@ -20,9 +20,9 @@ double factorisation_cost(double order); // in flops at the speed of a matrix pr
 // The time of a dense eigendecomposition. It is forecast because such a step cannot be cancelled.
 double dense_seconds(double order);
 
-// The flops of a fit with m centres: 2 d for each of its kernel values, d being columns_of_rows and
-// their number `evaluations`, and 2 m^2 for each of the vectors with which the kernel matrix is
-// multiplied, whose number is `columns`.
+// Returns the flops of a fit with m centres: 2 d for each of `evaluations` kernel values, where d
+// is columns_of_rows, and 2 m^2 for each of the `columns` vectors that are multiplied by the kernel
+// matrix.
 double flops_of(int64_t columns_of_rows, double m, double evaluations, double columns);
 
 // Flops per second of one thread's matrix products in f32, measured once per process. It serves
@@ -37,7 +37,7 @@ struct Pass {
     bool f32;
 };
 
-// What one part of a fit is forecast to need.
+// The forecast for one part of a fit.
 struct Cost {
     int64_t bytes = 0, likely_bytes = 0;
     mercer_figure kernel_evaluations{}, passes{};
@@ -46,8 +46,8 @@ struct Cost {
     mercer_figure products{}, columns{};
     double dense_order = 0;  // order of the largest dense factorisation, which cannot be cancelled
     double certify_cost = 0; // flops of the certificates, for the progress bar only
-    // Raises the memory, if necessary, to that of a further step, which is never held at the same
-    // time as that of the other steps.
+    // Raises the memory, if necessary, to that of a further step. No two steps hold their memory at
+    // the same time.
     void needs(Bytes at_least) {
         likely_bytes = std::max(likely_bytes, at_least.likely);
         bytes = std::max(bytes, at_least.most);

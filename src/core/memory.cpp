@@ -60,8 +60,8 @@ int64_t available_memory() {
 }
 
 // Returns how much more memory this process may take according to its control group and the groups
-// above it. Only version 2 of control groups is read: the files of each folder from the one that /proc/self/cgroup
-// names up to the root.
+// above it. Only version 2 of control groups is read: the files of each folder from the one that
+// /proc/self/cgroup names up to the root.
 int64_t group_memory() {
     int64_t left = INT64_MAX;
     const File file = open_text("/proc/self/cgroup");

@@ -71,7 +71,8 @@ bool in_range(const mercer_row &row, double value) {
          nearest.empty() ? "" : (": did you mean '" + nearest + "'?").c_str());
 }
 
-// The value that a text gives to a row. They refuse what the row does not allow, and "".
+// These functions return the value that a text gives to a row. They refuse the empty text, and a
+// value that the row does not allow.
 double read_real(const mercer_row &row, std::string_view text, const char *shown) {
     double value = 0;
     if (!parse_number(text, &value) || !std::isfinite(value) || !in_range(row, value)) refuse(row, text, shown);
@@ -87,7 +88,7 @@ int64_t read_int(const mercer_row &row, std::string_view text, const char *shown
         value = static_cast<int64_t>(real);
     }
     const bool beyond = row.hi < 0x1p63 && static_cast<double>(value) >= row.hi &&
-                        value > static_cast<int64_t>(row.hi); // as integers: a double may round
+                        value > static_cast<int64_t>(row.hi); // compared as integers, because a double may be rounded
     if (beyond || !in_range(row, static_cast<double>(value))) refuse(row, text, shown);
     return value;
 }

@@ -65,9 +65,10 @@ class Params {
     std::map<int64_t, std::shared_ptr<const std::string>> texts_;
 };
 
-// Checks a value against a row that the caller has made: E_VALUE as from Params::set, with the
-// row's own name, which may be any text. Blanks around the value are not removed, and "" is
-// refused, except as a text. E_ARGUMENT: the row has no known type, an empty range or no choices.
+// Checks a value against a row that the caller has made. Fails with E_VALUE as Params::set does,
+// with the row's own name, which may be any text. Blanks around the value are not removed, and ""
+// is refused, except as a text. Fails with E_ARGUMENT if the row has no known type, an empty range,
+// or no choices although it is a choice.
 void check_value(const mercer_row &row, std::string_view text);
 
 } // namespace mercer

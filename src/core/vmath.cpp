@@ -2,8 +2,9 @@
 // Waite: ln2 is split into two parts, the first with trailing zeros, so that n * ln2_hi is exact.
 // e^r is its Taylor polynomial, whose relative error is 4e-18 for degree 13 and 5e-9 for degree 7,
 // below a tenth of an ulp each; rounding of the sum adds about 1 ulp. 2^n is applied as two
-// factors, so that n = 1024 overflows to Inf without a special case. The code has no branches, so
-// that compilers vectorise it, and is compiled without -ffast-math, which would lose NaN.
+// factors, because 2^1024 alone would overflow although the result may still be finite. The code
+// has no branches, so that compilers vectorise it, and is compiled without -ffast-math, which would
+// lose NaN.
 //
 // reach takes 2 d flops per pair. It works on blocks of `rows` rows of x and `vectors` vectors of
 // columns of y. The sums of a block start at the values of `add`, stay in registers and are

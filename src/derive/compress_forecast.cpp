@@ -12,7 +12,7 @@
 namespace mercer {
 namespace {
 
-// What the projection of q vectors from m0 old centres to m new ones needs.
+// The memory and the work of projecting q vectors from m0 old centres to m new ones.
 struct Projecting {
     Run &run;
     const Prepared &prepared;
@@ -40,14 +40,14 @@ struct Projecting {
     }
     // Kernel values: half of the m0 x m0 matrix for the inner products of the old vectors, half of
     // the m x m matrix for those of the density, m^2 for the span, and m0 m each for the
-    // projections and for the limits. At most, the span takes those of four rounds of 256
-    // candidates more.
+    // projections and for the limits. The upper bound adds four rounds of 256 candidates for the
+    // span, each candidate with m kernel values.
     mercer_figure evaluations(int64_t m) const {
         const double likely = static_cast<double>(pass_evaluations(m0()) + pass_evaluations(m) + m * m) +
                               2 * static_cast<double>(m0()) * static_cast<double>(m);
         return {likely, likely + 4 * 256 * static_cast<double>(m)};
     }
-    double flops(int64_t m) const { // without those in kernel values
+    double flops(int64_t m) const { // excluding those of kernel values
         const double old = static_cast<double>(m0()), now = static_cast<double>(m), width = static_cast<double>(q);
         return 2 * old * (old + 2 * now) * width + now * now * now / 3 + 2 * now * now * width;
     }

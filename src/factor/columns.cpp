@@ -1,6 +1,6 @@
-// Columns of pivoted partial Cholesky: computes the columns of the pivots P of a round, for any
-// rows i whose earlier columns l_i are known. P is split into parts Q of w = 16 (f64) or 32 (f32)
-// pivots. If l_i holds all columns before a part, the part's columns are
+// Columns of pivoted partial Cholesky: how the columns of the pivots P of a round are computed, for
+// any rows i whose earlier columns l_i are known. P is split into parts Q of w = 16 (f64) or 32
+// (f32) pivots. If l_i holds all columns before a part, the part's columns are
 //   x_i = (k_iQ - l_i L_Q^T) M^T,
 // where M is the inverse of the triangle of L between the pivots of Q. Both steps are products, so
 // that nothing is solved entry by entry, and kernel values are used in the tile in which they were

@@ -94,9 +94,9 @@ std::vector<double> inner_products(const Buffer<double> &coordinates, int64_t q)
 
 namespace {
 
-// Returns how many of the first r vectors lead before the first one whose squared distance to the
-// span of those before it is at most `floor`. The Cholesky factor of G has the roots of these
-// distances on its diagonal.
+// Returns the number of leading vectors, at most r, whose squared distances to the span of their
+// predecessors all exceed `floor`. The diagonal of the Cholesky factor of G consists of the roots
+// of these squared distances.
 int64_t count_distinct(const std::vector<double> &g, int64_t stride, int64_t r, double floor) {
     std::vector<double> l = g;
     r = potrf_leading(r, l, stride);

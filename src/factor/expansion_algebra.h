@@ -63,9 +63,9 @@ struct PolarFactor {
     std::vector<double> matrix; // r x r
     double at(int64_t i, int64_t j) const { return matrix[static_cast<size_t>(i + j * r)]; }
 };
-// g: the inner products G of at least r vectors, column-major with this stride. The leading vectors
-// end before the first one whose squared distance to the span of those before it is at most
-// `floor`.
+// g: the inner products G of at least r vectors, column-major with this stride. The first vector
+// whose squared distance to the span of its predecessors is at most `floor` is left out, and so are
+// all vectors after it.
 PolarFactor polar_factor(const std::vector<double> &g, int64_t stride, int64_t r, double floor);
 
 } // namespace mercer

@@ -1,7 +1,7 @@
 // The operator L^T diag(w) L, centred at the mean of the rows (uncentred: at 0), for
-// L = k(X, B) L_B^-T, computed by passes over k(X, B). `project` finds all its eigenpairs with
-// 2 n m^2 flops, those for L included; a solver finds a few of them with 4 n m p flops per pass
-// (nystrom_operator.cpp).
+// L = k(X, B) L_B^-T, computed by passes over k(X, B). `project` (nystrom_span.h) finds all
+// eigenpairs of this operator with 2 n m^2 flops, including those for L; a solver finds a few of
+// them with 4 n m p flops per pass (nystrom_operator.cpp).
 #pragma once
 #include "../operator/operator.h"
 #include "nystrom_span.h"
@@ -18,7 +18,8 @@ class SpanOperator : public Operator {
     void product(Run &run, bool rough, int64_t p, const Fill &q, const Take &y) const override;
     void dense(Run &run, double *a, int64_t lda) const override;
     void diagonal(Run &run, double *d) const override;
-    Fidelity fidelity() const override { return {0, true}; } // the covariance in the span itself
+    // Products are exact, because the operator is the covariance within the span itself.
+    Fidelity fidelity() const override { return {0, true}; }
 
     // The mean of the rows (zeros if uncentred); known after the first product.
     const std::vector<double> &mean() const { return mean_; }
@@ -39,7 +40,8 @@ class SpanOperator : public Operator {
     bool centred_;
     double total_;            // sum of the weights
     Buffer<double> triangle_; // L_B
-    // The point c of nystrom_operator.cpp: `about` at first, and the mean once it is known_.
+    // The point c of nystrom_operator.cpp: `about` at first. If the operator is centred, the first
+    // product replaces it by the mean of the rows and sets known_.
     mutable std::vector<double> mean_;
     mutable bool known_;
     mutable std::atomic<int64_t> evaluations_{0};

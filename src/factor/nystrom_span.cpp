@@ -36,12 +36,12 @@ int64_t window_of(int64_t n, int64_t m, int64_t threads, int64_t size) {
 Bytes project_bytes(int64_t n, int64_t m, int64_t count, int64_t threads, int64_t size) {
     // The workspace in f64 numbers per row of the matrix: `all` is that of dsyevd, which computes
     // all eigenpairs, and `range` that of dsyevr, which computes only the leading ones.
+    // eigh.most allows for dsyevd, to which eigh_top falls back if dsyevr does not find all pairs
+    // because some eigenvalues are equal up to rounding.
     const int64_t width = scatter_stride(m, size), all = 2 * m + 9, range = count + 79;
     const Bytes eigh{8 * m * (count + (count == m ? all : range)), 8 * m * (count + std::max(all, range))};
     const int64_t sweep = size * (window_of(n, m, threads, size) * part_count(m, size) +
                                   std::min(threads, slabs_of(n)) * (span_slab + scatter_block) * width);
-    // eigh.most allows for dsyevd, to which eigh_top falls back if dsyevr does not find all pairs
-    // because some eigenvalues are equal up to rounding.
     const int64_t squares = 8 * std::min(window_of(n, m, threads, size) * span_slab, n);
     return 8 * n + 8 * m * (m + 1) + larger(sweep + squares, eigh);
 }
@@ -177,7 +177,7 @@ void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots
 }
 
 // Returns the scatter (m columns) and the sum (one column) of all rows about the origin. Also fills
-// out.residual, and adds up weight, uncentred and left of `out` in the order of the rows.
+// out.residual, and adds up out.weight, out.uncentred and out.left in the order of the rows.
 template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
                           Projection &out) {

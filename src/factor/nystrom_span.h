@@ -43,8 +43,8 @@ class SpanRows {
     double residual(int64_t i, double square, double self) const {
         return stored_ ? stored_->residual()[i] : std::max(self - square, 0.0);
     }
-    // Returns sum w k(x, x), added in the order of the rows. L must be recomputed. weights nullptr:
-    // all 1.
+    // Returns sum w k(x, x), added in the order of the rows. It may be called only if recomputed().
+    // weights: nullptr if all are 1.
     double sum_of_self(Run &run, const double *weights) const;
     bool serial() const { return !stored_ && tiles_->serial(); }
     // Returns L_B, lower triangular, in f64, column-major.

@@ -1,11 +1,12 @@
 // Start vectors of iterations: the leading eigenvectors of a Nystrom approximation in f32. They
 // come from kernel PCA projected on the span of m points (nystrom_span.h) that randomly pivoted
-// Cholesky draws (Chen, Epperly, Tropp and Webber 2023). Measured: they save half of the passes
-// over K or more. Errors in them can cost further passes, but never accuracy. The points are drawn
-// from all rows if n is at most sample_rows. Otherwise they are drawn from a sample, one row from
-// each of sample_rows equal parts, so that no n x m factor exists. The cost is 2 n m kernel values
-// (n m if n is at most sample_rows, because the factor that draws the points then contains L) and 2
-// n m^2 flops in f32. The memory is O(m) per row of the sample, and a slab for each thread.
+// Cholesky draws (Chen, Epperly, Tropp and Webber 2023). In measurements they saved at least half
+// of the passes over K. Errors in them can cost further passes, but never accuracy. The points are
+// drawn from all rows if n is at most sample_rows. Otherwise they are drawn from a sample, one row
+// from each of sample_rows equal parts, so that no n x m factor exists. The cost is 2 n m kernel
+// values (n m if n is at most sample_rows, because the factor that draws the points then contains
+// L) and 2 n m^2 flops in f32. The memory is O(m) per row of the sample, and a slab for each
+// thread.
 #include "nystrom_start.h"
 
 #include "basis.h"

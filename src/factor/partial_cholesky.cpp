@@ -8,7 +8,7 @@
 // Greedy (Fine & Scheinberg, JMLR 2 (2001); Franc & Hlavac, CAIP (2003)). Residual diagonals can
 // only decrease, so their values from before the round are upper bounds. The rows of largest d are
 // the candidates. As long as the best exact residual among them is no less than the largest bound
-// of any other row, it is the best of all. Measured: about m/35 sweeps.
+// of any other row, it is the best of all. This takes about m/35 sweeps (measured).
 //
 // Sampled (Epperly, Tropp & Webber, Embrace rejection, arXiv 2410.03969, accelerated RPCholesky;
 // the distribution is that of Chen et al., Randomly pivoted Cholesky, CPAM 2025). Candidates are
@@ -195,8 +195,9 @@ std::vector<int64_t> PartialCholesky<T>::largest_rows(int64_t wanted) const {
     return heap;
 }
 
-// Returns the first row, in the order of precedes, that may become a pivot, whose d ties with this
-// score and which is not in `sorted` (in the same order); -1 if there is none.
+// Returns the first row, in the order of precedes(), among the rows that may become pivots, have a d
+// that ties with `score`, and are not in `sorted`; -1 if there is none. `sorted` must be in the order
+// of precedes(), too.
 template <class T>
 int64_t PartialCholesky<T>::first_tied(double score, const std::vector<int64_t> &sorted) const {
     auto before = [&](int64_t i, int64_t j) { return precedes(i, j); };
@@ -308,10 +309,10 @@ typename PartialCholesky<T>::Round PartialCholesky<T>::choose_sampled(int64_t mo
     return round;
 }
 
-// Each column carries the errors of its entries divided by the root of its pivot. If rows were
-// taken in the given order, a small pivot before a large one would spread such errors to all later
-// columns, again and again. Therefore a round takes the row of largest residual first, and it ends
-// when the residuals left in it are far below those of the waiting rows.
+// A column is divided by the root of the residual of its pivot, and so are the rounding errors in
+// it. If rows were taken in the given order, a small pivot before a large one would magnify these
+// errors and spread them to all later columns. Therefore a round takes the row of largest residual
+// first, and it ends when the residuals left in it are far below those of the waiting rows.
 template <class T>
 int64_t PartialCholesky<T>::append(const int64_t *rows, int64_t given) {
     constexpr double far_below = 1e-3;

@@ -47,7 +47,7 @@ enum class Factor { stored, recomputed };
 template <class T>
 class PartialCholesky {
   public:
-    // Fails with E_UNSUPPORTED if the kernel of rows is not declared positive semi-definite.
+    // Fails with E_UNSUPPORTED if rows.kernel is not declared positive semi-definite.
     // capacity: the number of columns to allocate at first; more are allocated when needed.
     PartialCholesky(Run &run, const KernelRows &rows, int64_t capacity, Factor kind = Factor::stored);
     PartialCholesky(const PartialCholesky &) = delete;
@@ -76,9 +76,9 @@ class PartialCholesky {
     // The positions of the pivots among the rows: count() numbers in order of selection.
     const int64_t *index() const { return index_.data(); }
     bool stored() const { return kind_ == Factor::stored; }
-    // Only if stored(): L, n x count(), row-major with stride(). Entries of a row beyond the first
-    // count() are undefined. The rows of the pivots, in the order of index(), form a lower
-    // triangular matrix.
+    // L, n x count(), row-major with stride(); it exists only if stored(). Entries of a row beyond
+    // the first count() are undefined. The rows of the pivots, in the order of index(), form a
+    // lower triangular matrix.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
     // Bytes that this object holds: the factor, its triangle, d, the hashes and the prepared rows.
@@ -110,8 +110,8 @@ class PartialCholesky {
 
     // The residual R = K - L L^T of a stored factor (residual_matrix.cpp). Row i and column i of R
     // are exactly 0 if d_i = 0. residual_columns writes count columns, column-major.
-    // residual_product computes out = R v, and residual_row_squares out_j = sum_t w_t R_jt^2; they
-    // fail with E_NUMERICAL if a result is not finite. factor_rows writes count rows of L,
+    // residual_product computes out = R v, and residual_row_squares out_j = sum_t w_t R_jt^2. All
+    // three fail with E_NUMERICAL if a result is not finite. factor_rows writes count rows of L,
     // row-major.
     void residual_columns(const int64_t *rows, int64_t count, double *out, int64_t ldo);
     void residual_product(const double *v, double *out);

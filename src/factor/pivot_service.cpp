@@ -1,5 +1,6 @@
 // The services pivot_cholesky and pivot_cost of plugin.h. A rule that scores by the residual alone
-// runs in rounds (partial_cholesky.cpp), any other rule column by column (column_by_column.cpp).
+// and does not need MERCER_PIVOT_FULL runs in rounds (partial_cholesky.cpp); any other rule runs
+// column by column (column_by_column.cpp).
 #include "pivot_service.h"
 
 #include "../operator/gram_cost.h"
@@ -10,7 +11,7 @@
 namespace mercer {
 namespace {
 
-// Returns true if no row above the rank floor is left.
+// Returns true if growth ended because no row above the rank floor is left.
 template <class T>
 bool grow_in_rounds(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule,
                     const PivotStop &stop) {

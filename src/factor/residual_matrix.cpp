@@ -103,8 +103,9 @@ void PartialCholesky<T>::residual_product(const double *v, double *out) {
     check_residuals(out);
 }
 
-// Subtracts the products of rows of L from the kernel values of a tile while these are in the
-// cache; this leaves the entries of R. The columns beyond y.rows are undefined and not used.
+// Computes the entries of R tile by tile: subtracts the products of rows of L from the kernel
+// values while these are in the cache. The columns of a tile beyond y.rows are undefined and not
+// used.
 template <class T>
 void PartialCholesky<T>::residual_row_squares(const double *weights, double *out) {
     const int64_t m = count();
@@ -147,9 +148,9 @@ void PartialCholesky<T>::factor_rows(const int64_t *rows, int64_t count, double 
     for (int64_t k = 0; k < count; ++k) std::copy_n(factor_.data() + rows[k] * stride_, m, out + k * m);
 }
 
-// Each thread loads two panels of points and transposes the rows of L of one of them. Each pass
-// holds one vector of n numbers (`masked`), and a product also holds L^T v and the parts of this
-// sum from one window of up to 64 slabs.
+// Each thread holds two panels of points, and a transposed copy of the rows of L that belong to one
+// of them. Each pass holds one vector of n numbers (`masked`). A product also holds L^T v, which is a
+// sum over slabs, and the contributions of up to 64 slabs to it.
 template <class T>
 Bytes PartialCholesky<T>::residual_bytes(int64_t n, int64_t m, int64_t threads, const TileBytes &tiles) {
     const int64_t rows = std::min(n, tile_rows), ready = tiles.stored(blocks_of(n), n),

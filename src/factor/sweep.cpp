@@ -160,9 +160,9 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     if (stop.early() && reached(stop)) drop_surplus(from, stop);
 }
 
-// Drops the columns after the first one after which the stop holds. After k columns, the residual
-// of row i is d_i plus the squares of the later columns: a sum of positive terms, so going back
-// loses no accuracy.
+// Keeps the columns up to the first one with which the stop holds, and drops the others. After k
+// columns, the residual of row i is d_i plus the squares of the later columns: a sum of positive
+// terms, so going back loses no accuracy.
 template <class T>
 void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
     const int64_t width = count() - from, slabs = slabs_of(n());

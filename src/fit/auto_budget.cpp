@@ -33,8 +33,8 @@ int64_t projected_bytes(const PlanTask &exact, int64_t m, const Sampling &sampli
            std::max(read, of.factor + std::max(beside, of.project.most));
 }
 
-// The choices for samples of the residual, from the largest useful sample down to few rows and to
-// no row, so that sampled pairs alone must certify. Sampled rows may take an eighth of the budget
+// Returns the sample sizes to try, largest first. With the last one no row of the residual is
+// sampled, and sampled pairs alone must certify. Sampled rows may take an eighth of the budget
 // (`limit`), or more if that is too little for a pilot.
 std::vector<Sampling> samplings(const Components &choice, int64_t limit, int64_t useful) {
     constexpr int64_t few = 4000;
@@ -57,8 +57,8 @@ Outlook::Sample Outlook::expected(double trace, double failure) const {
     RitzSpectrum all = known.all;
     all.trace = trace;
     const double norm = known.norm * std::pow(trace / known.trace, 1.5);
-    // Without sampled rows, the norm, which sampled pairs bound, must certify alone: 1 > most_rows_
-    // says that it will not.
+    // Without sampled rows, the bound of the norm from sampled pairs must certify alone. If it is
+    // not expected to, 1 row is returned, which exceeds most_rows_ = 0.
     if (most_rows_ == 0) return {known.r, norm <= 0.9 * known.target ? 0 : 1};
     Sample out{0, 4000};
     for (int round = 0; round < 2; ++round) {
@@ -104,7 +104,8 @@ Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read) {
         Components(values, most), limit, out.exact ? static_cast<int64_t>(costs.worth_rows()) + pilot_rows : most_rows);
     Sampling sampling = ways.front();
     auto fits = [&](int64_t m) { return projected_bytes(exact, m, sampling, read) <= limit; };
-    // Chooses the sampling, and returns the size of the first factor; 0: the budget holds none.
+    // Chooses the sampling, and returns the size of the first factor; 0: no factor fits in the
+    // budget.
     auto begins_with = [&] {
         for (int64_t first = first_ranks[1];; first /= 2) {
             for (const Sampling &way : ways)
@@ -122,7 +123,8 @@ Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read) {
         out.why = "a factor does not fit in the memory budget";
     } else {
         out.most_rows = sampling.rows, out.most_width = sampling.width;
-        // Bisection: the size most_rank fits, and `above` is too large.
+        // Bisection: a factor of most_rank columns fits in the budget; one of `above` columns does
+        // not, or `above` exceeds `most`.
         for (int64_t above = most + 1; above - out.most_rank > 1;) {
             const int64_t middle = out.most_rank + (above - out.most_rank) / 2;
             (fits(middle) ? out.most_rank : above) = middle;
@@ -268,7 +270,7 @@ SimulatedStrategy simulate_strategy(const SpectrumEstimate &spectrum, const Plan
 // Without a simulation, the likely figures are those of likely_attempt, which follow from
 // measurements: fits of 20 000 and 100 000 rows (clusters, a curve, normal and uniform data, and
 // ijcnn1) took 128 to 580 columns, and 550 to 4000 sampled rows for accuracies of 0.001 and 0.01,
-// few rows or none for 0.1.
+// but few rows or none for an accuracy of 0.1.
 void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrategy *simulated, Forecast &ahead) {
     const Strategies &strategies = ahead.strategies;
     const CoreValues &values = exact.recipe.values();
@@ -319,8 +321,8 @@ void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrat
             if (std::strcmp(stage, "reduce") == 0) effort += simulated->cost * (exact.f32 ? 1 : 2);
         return;
     }
-    // Exact passes are likely, but the first attempt to certify may suffice. Likely figures that
-    // equal the largest would look certain, so they are kept below.
+    // Exact passes are likely, but the first attempt to certify may suffice. A likely figure that
+    // equals the largest would look certain, so the two are made to differ.
     if (!simulated && strategies.exact && costs.exact() <= cost) {
         out.passes.most = std::max(out.passes.most, out.passes.likely + 1);
         if (out.bytes.likely == out.bytes.most) out.bytes.likely = std::min(out.bytes.likely, bytes);
@@ -336,9 +338,9 @@ void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrat
     for (const auto &stage : lift_stages(exact.source, plan, m)) ahead.stages.push_back(stage);
 }
 
-// Reads a sample of the rows only for Sample::always. With Sample::cheap it never does, because no
-// sample is certain to be cheap compared to the fit: the search may take only a fraction of the
-// time that the shape suggests.
+// This function reads a sample of the rows only for Sample::always, not for Sample::cheap. No
+// sample is certain to be cheap compared to the fit, because the search may take only a fraction of
+// the time that the shape suggests.
 Forecast forecast_auto(const ForecastTask &task) {
     const PlannedFit exact(task, lift_named("weighted"));
     Forecast out = exact.by_shape();

@@ -120,7 +120,7 @@ SimulatedStrategy simulate_strategy(const SpectrumEstimate &spectrum, const Plan
 // fits.
 Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read);
 // Adds the projected strategy to a forecast of the exact one. simulated: nullptr if the search was
-// not simulated, because no row may be read.
+// not simulated, because no sample of the rows was taken.
 void forecast_strategy(const PlanTask &exact, int64_t read, const SimulatedStrategy *simulated, Forecast &ahead);
 
 } // namespace mercer

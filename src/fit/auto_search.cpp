@@ -5,20 +5,20 @@
 //
 // The number of rows that will certify a factor follows from the trace tr of its residual E, which
 // each growth computes at no extra cost. The prediction assumes tr ~ m^-a, with a from the last two
-// sizes, |E|_F ~ tr^1.5 (measured on clusters: tr^1.4 to tr^1.6), and the Ritz values theta of the
-// last projection (rows_expected). One step at most doubles the size; then the prediction is made
-// again. When growing no longer pays, the rows are projected on the span of the factor, and
-// certificates are tried in order of cost: by the trace, by a bound of |E|_F from sampled pairs, by
-// sampled rows of E.
+// sizes, and |E|_F ~ tr^1.5 (measured on clusters: tr^1.4 to tr^1.6), and it uses the Ritz values
+// theta of the last projection (rows_expected). One step at most doubles the size; then the
+// prediction is made again. When growing no longer pays, the rows are projected on the span of the
+// factor, and certificates are tried in order of cost: by the trace, by a bound of |E|_F from
+// sampled pairs, by sampled rows of E.
 //
 // One part of the failure probability delta is for bounds by pairs, the other for bounds by rows,
 // and each new bound takes half of what its part still has (bounds.h). The size of a sample follows
 // from a pilot of 500 rows, or from the previous sample; the new sample draws rows of its own. The
 // exact strategy is taken when its passes cost less than the rest of the projected strategy, when a
-// larger factor would exceed the budget, or when the factor has full rank. Wrong predictions cost
-// time, but never invalidate a certificate. Exact passes use f64 if f32 is not known to keep the
-// accuracy and f64 fits in the budget; the accuracy that their residuals certify is compared with
-// the request.
+// larger factor would exceed the budget, when the factor has full rank, or when rounding or
+// contradictory samples rule out a certificate. Wrong predictions cost time, but never invalidate a
+// certificate. Exact passes use f64 if f32 is not known to keep the accuracy and f64 fits in the
+// budget; the accuracy that their residuals certify is compared with the request.
 //
 // If the budget holds a factor but no exact passes, only the projection is possible: its factor
 // grows as far as memory allows. If it certifies less than requested, the model reports this (not
@@ -211,7 +211,8 @@ class Search {
                 const double failure = next_failure();
                 ++samples_;
                 entry.rows = moments.s;
-                // Adds the failure probability of all earlier bounds by rows.
+                // The bounds state the failure probability of all samples so far: the k-th sample
+                // may use 1 / 2^k of shares_.rows, so all of them may use shares_.rows - failure.
                 if (!proof.add_rows(spectrum, moments, failure, shares_.rows - failure)) return false;
                 if (enough(proof, r)) {
                     proof.turn(spectrum, moments, failure);

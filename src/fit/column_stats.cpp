@@ -1,12 +1,12 @@
-// One pass over the rows finds NaN and computes the column statistics behind T, bandwidth and
-// shift. Means and variances are computed for slabs of rows and merged in order (Chan, Golub and
-// LeVeque 1983). A slab's sums of squares are about its own mean, so a large offset costs no
-// accuracy. If the largest entry of a column is above 2^400 or below 2^-400, the squares of its
-// entries could overflow or underflow f64. The mean and the squares of such a column are therefore
-// computed in units of a power of 2 near its largest entry. Nothing then overflows, what underflows
-// is below rounding, and the results of all other columns are the same bits as without units. Cost:
-// O(n d) flops. A mean has an error of at most n u times the mean of |x|, and a variance a relative
-// error of at most n u.
+// One pass over the rows finds NaN and computes the column statistics from which the input map, the
+// bandwidths and the shifts of the kernel are computed (prepare.cpp). Means and variances are
+// computed for slabs of rows and merged in order (Chan, Golub and LeVeque 1983). A slab's sums of
+// squares are about its own mean, so a large offset costs no accuracy. If the largest entry of a
+// column is above 2^400 or below 2^-400, the squares of its entries could overflow or underflow
+// f64. The mean and the squares of such a column are therefore computed in units of a power of 2
+// near its largest entry. Nothing then overflows, what underflows is below rounding, and the
+// results of all other columns are the same bits as without units. Cost: O(n d) flops. A mean has
+// an error of at most n u times the mean of |x|, and a variance a relative error of at most n u.
 #include "column_stats.h"
 
 #include "../core/slabs.h"
@@ -102,9 +102,9 @@ ColumnStats slab_stats(Run &run, const Source &source, const RowWeights &weights
 int64_t scan_rows(const Source &source) {
     return std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(source.cols(), 1), 1, 1024);
 }
-// The number of slabs whose statistics are held at the same time. Of wide rows, the statistics of a
-// slab take as much memory as its rows; together they take at most 80 MiB, unless one slab takes
-// more.
+// The number of slabs whose statistics are held at the same time. If rows are wide, the statistics
+// of a slab can take more memory than its rows. All statistics together take at most 80 MiB, unless
+// those of one slab take more.
 int64_t scan_window(const Run &run, const Source &source) {
     return std::clamp<int64_t>((int64_t{1} << 21) / std::max<int64_t>(source.cols(), 1), 1, 4 * run.threads());
 }

@@ -26,9 +26,9 @@ Fitted fit_rows(Run &run, const Recipe &recipe, const Data &data);
 // The driver `one fit`: takes prepared rows through the recipe's reducer and lift.
 void fit_once(const FitTask &task, Fitted &out);
 
-// Opens the checkpoint of the run, unless the run has none or it is open already. It is called
-// before a driver or a lift that has state begins. Fails with E_VALUE if the file belongs to
-// another fit.
+// Opens the checkpoint of the run, unless the run has none or it is open already. It must be called
+// before the lift, or a driver with state of its own, begins. Fails with E_VALUE if the file
+// belongs to another fit.
 void open_checkpoint(const FitTask &task, Fitted &out);
 
 // ---- the steps of which drivers consist
@@ -37,8 +37,8 @@ void open_checkpoint(const FitTask &task, Fitted &out);
 void take_centres(const FitTask &task, const Lift &lift, Reduction reduction, Fitted &out);
 // Returns the task of planning the lift of these centres, within the memory that was forecast.
 PlanTask plan_task_of(const FitTask &task, const Fitted &fitted);
-// Lifts the centres as planned. Fails with E_BUDGET before any work if the plan exceeds that
-// memory.
+// Lifts the centres as planned. Fails with E_BUDGET before any work if the plan exceeds the memory
+// that was forecast.
 void lift_centres(const FitTask &task, Plan plan, Fitted &out);
 
 } // namespace mercer

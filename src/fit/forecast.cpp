@@ -1,5 +1,5 @@
-// A forecast adds up the plan of the lift, reading, reducing, and the memory that is stored
-// throughout the fit (base).
+// A forecast combines the plan of the lift with the costs of reading and reducing, and with the
+// memory that is stored throughout the fit (base).
 //
 //   bytes   base + max(read, reduce, lift)
 //   flops   2 d for each kernel value + 2 m^2 for each vector that the kernel matrix multiplies
@@ -191,7 +191,7 @@ PlanTask PlannedFit::task_of(const CentresForecast &centres, int64_t m, const Si
 
 Bytes PlannedFit::before_lift(const Bytes &reducer, int64_t m) const {
     const Bytes all = larger(read_, reducer + 16 * m); // 16 m: row numbers and weights of the centres
-    // What base_bytes counts for the centres does not exist before the lift.
+    // The memory that base_bytes counts for the centres is not needed before the lift.
     const int64_t later =
         base_bytes(source_, task_.data.has_weights(), m, f32_) - base_bytes(source_, task_.data.has_weights(), 0, f32_);
     return Bytes(std::max<int64_t>(all.likely - later, 0), std::max<int64_t>(all.most - later, 0));
@@ -212,9 +212,9 @@ PlannedFit::Way PlannedFit::way_of(bool stores_factor) const {
 
 bool PlannedFit::refuse() const {
     const mercer_cost &cost = way_.centres.cost;
-    // The number of centres depends on the rows, and only the number of rows bounds it. So the
-    // likely number is compared with the budget here; the fit compares again when it knows the
-    // actual one.
+    // If the number of centres depends on the rows and only the number of rows bounds it, the plan
+    // for the likely number is compared with the budget here. The fit compares again when it knows
+    // the actual number.
     if (cost.likely_m < cost.m && cost.m == source_.rows()) {
         const PlanTask usual = likely();
         refuse_over_budget(usual, usually_.bytes, usually_.how);
@@ -288,7 +288,8 @@ std::unique_ptr<SpectrumEstimate> PlannedFit::sample_rows() const {
 
 void PlannedFit::expect(const SpectrumEstimate *spectrum, Plan &plan, Forecast &ahead) const {
     const int64_t m = way_.centres.cost.likely_m;
-    // The sample estimates the spectrum of a kernel matrix, which is not that of a random walk.
+    // The sample estimates the spectrum of the kernel matrix. A lift that does not project solves
+    // for the spectrum of a random walk, of which the sample says nothing.
     if (spectrum && lift_.traits.solves && lift_.traits.projects) expect_spectrum(likely(), *spectrum, plan);
     if (spectrum && !plan.solver && spectrum->rank() < m) // a projection on a factor of lower rank costs less
         plan.products.likely *= std::pow(as_double(spectrum->rank()) / as_double(m), 2);

@@ -11,9 +11,9 @@ class SpectrumEstimate;
 struct Strategies {
     bool exact = false;     // exact passes over the kernel matrix are possible
     int64_t most_rank = 0;  // largest number of columns of a factor; 0: no projection is possible
-    int64_t most_rows = 0;  // largest number of sampled rows of its residual; 0: only pairs may be sampled
+    int64_t most_rows = 0;  // largest number of sampled rows of the factor's residual; 0: only pairs may be sampled
     int64_t most_width = 0; // largest number of directions that these rows are projected on
-    std::string why;        // why only one strategy is feasible, if so
+    std::string why;        // why only one strategy is considered, if so
 };
 // The resources that a fit will need, and the costs of its stages.
 struct Forecast {
@@ -76,7 +76,7 @@ class PlannedFit {
     const Plan &usually() const { return usually_; } // of likely()
     // The largest memory of any stage, in addition to what is stored throughout the fit.
     int64_t bytes() const { return std::max(way_.plan.bytes, way_.sizes.before.most); }
-    int64_t read_bytes() const { return read_.most; } // the same, for reading the rows alone
+    int64_t read_bytes() const { return read_.most; } // the largest memory while the rows are read
 
     // Fails with E_BUDGET if the budget is too small. Returns true if it compared the likely plan
     // with the budget, because the number of centres depends on the rows; the fit must then compare
@@ -89,7 +89,8 @@ class PlannedFit {
     // Replaces the likely figures and the stages by those of `plan`, the likely plan. If there is
     // an estimate of the spectrum, it first corrects this plan.
     void expect(const SpectrumEstimate *spectrum, Plan &plan, Forecast &ahead) const;
-    // Adds the expected seconds of the fit, and those that the sample took since the time `begin`.
+    // Sets the expected seconds of the fit and, if a sample was taken, its number of rows and the
+    // seconds since the time `begin`.
     void finish(const Plan &plan, const SpectrumEstimate *spectrum, double begin, Forecast &ahead) const;
 
   private:

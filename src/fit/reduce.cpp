@@ -96,14 +96,14 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     // Reducers report under these names an upper bound on the distance of a row from its landmark.
     for (const char *name : {"epsilon", "radius"})
         if (const auto at = out.report.find(name); at != out.report.end()) out.radii.push_back(at->second);
-    if (out.weights.empty()) // centres get the sample weights of their rows; 1 if they are new points
+    if (out.weights.empty()) // centres that are rows get the weights of these rows, and new points get 1
         for (int64_t k = 0; k < out.m; ++k)
             out.weights.push_back(
                 out.index.empty() ? 1.0 : prepared.weights[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);
     scale_weights(out.weights, n);
     // Centres represent the rows assigned to them if their weights are the sums of the weights of
-    // these rows. That counts only if the reducer made the assignment or the weights were computed
-    // from it. If the user merely asked for an assignment, an agreement is accidental.
+    // these rows. This is tested only if the reducer made the assignment or the weights were
+    // computed from it. If the user merely asked for an assignment, an agreement is accidental.
     const bool claimed = voronoi || plugin.reducer.flags & MERCER_GIVES_ASSIGNMENT;
     out.represents_rows = claimed && represents_rows(out, prepared);
     if (!out.represents_rows && !kept) out.assignment = Buffer<int64_t>();

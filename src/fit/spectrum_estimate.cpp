@@ -72,7 +72,7 @@ class SampleOperator : public Operator {
     void diagonal(Run &, double *d) const override {
         for (int64_t i = 0; i < n(); ++i) d[i] = k_[static_cast<size_t>(i * (n() + 1))];
     }
-    Fidelity fidelity() const override { return {0, false}; } // no claim is made in a forecast
+    Fidelity fidelity() const override { return {0, false}; } // exact; nothing is certified
     mutable int64_t passes = 0;
 
   private:
@@ -247,7 +247,7 @@ void SpectrumEstimate::spectrum() {
 // beyond them, along straight lines in logarithms.
 template <class Of>
 double SpectrumEstimate::at(int64_t m, Of &&of) const {
-    constexpr double least = 0.05, most = 20; // limits of the power of m with which it falls
+    constexpr double least = 0.05, most = 20; // limits of `power`: the quantity falls as m^-power
     if (m >= rank_) return 0;
     size_t k = 1;
     while (k + 1 < left_.size() && left_[k].m < m) ++k;

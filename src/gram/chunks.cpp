@@ -25,8 +25,8 @@ int64_t window_rows(const Budget &budget, int64_t row_bytes) {
     return rows / step * step;
 }
 
-// Returns how many rows are requested at once from a callback that any thread may call, if their
-// numbers have to be converted to another type.
+// Returns how many rows are requested at once from a callback that any thread may call, if the
+// entries of the rows have to be converted to another type.
 int64_t rows_at_once(int64_t row_bytes) { return std::max<int64_t>((int64_t{1} << 18) / row_bytes, 1); }
 
 template <class From, class To>
@@ -34,8 +34,9 @@ void copy_rows(const From *from, int64_t count, To *out) {
     std::transform(from, from + count, out, [](From value) { return static_cast<To>(value); });
 }
 
-// Reads the callback's rows in order and has one window of them in memory. Reading a row before the
-// window begins a new pass; reading a row after it continues the present pass up to this row.
+// Reads the callback's rows in order and has one window of them in memory. If a row that precedes
+// the window is needed, a new pass begins; if a row beyond the window is needed, the present pass
+// continues up to this row.
 template <class T>
 class ChunkWindows : public Source {
   public:
@@ -251,7 +252,7 @@ std::shared_ptr<const Source> ChunkSource::load_unknown(Run &run) const {
         total += got = pull(&run, total, piece, pieces.back().data());
     }
     if (total > most) return pieces.clear(), by_windows<T>(run, total);
-    need_room(run, total, total); // the array to which the pieces are copied, while both are held
+    need_room(run, total, total); // the pieces are copied to one array, and both are held meanwhile
     Buffer<T> all = run.buffer<T>(total, d);
     int64_t at = 0;
     for (Buffer<T> &buffer : pieces) {

@@ -1,6 +1,7 @@
 // Rows from a callback of the caller. Rows that the callback gives only once are copied to memory
-// before use. If it can begin again (MERCER_REWINDABLE), rows that take more than a quarter of the
-// budget are read by windows instead, in as many passes as the call needs.
+// before use. If the callback can begin again (MERCER_REWINDABLE), rows that take more than a
+// quarter of the budget are read by windows instead: in as many passes as the call needs, or in any
+// order if any thread may call the callback (MERCER_THREAD_SAFE).
 #pragma once
 #include "source.h"
 
@@ -29,7 +30,7 @@ class ChunkSource : public Source, public std::enable_shared_from_this<ChunkSour
     // calling one.
     template <class T>
     int64_t pull(Run *run, int64_t first, int64_t capacity, T *out, int64_t of = 0) const;
-    // Fail if a pass did not have as many rows as the caller announced.
+    // These fail because a pass had fewer or more rows than the caller announced.
     [[noreturn]] void ended_early(int64_t after, int64_t announced) const;
     [[noreturn]] void has_more(int64_t announced) const;
 

@@ -85,7 +85,8 @@ class Expression {
     };
     const std::vector<Term> &terms() const { return terms_; }
     std::string text() const;
-    // Returns "kernel.sigma" for a lone leaf, "kernel.2.sigma" for the second of several.
+    // Returns the prefix of the names of a leaf's parameters: "kernel." for a lone leaf,
+    // "kernel.2." for the second of several.
     std::string prefix(size_t leaf) const;
     std::map<std::string, std::string> stored() const; // all parameters, with prefixes
 
@@ -99,14 +100,14 @@ class Expression {
 
     // Properties of the whole kernel, available after finish.
     bool is_psd() const;
-    // Fails with E_UNSUPPORTED unless the kernel is positive semi-definite. who: what needs this,
-    // for the message; but: text that is appended to the message.
+    // Fails with E_UNSUPPORTED unless all leaves are declared positive semi-definite. who: what
+    // needs this, for the message; but: text that is appended to the message.
     void need_psd(const char *who, const char *but = "") const;
     double kappa() const;   // k(x, x) if it is constant, else NaN
     bool is_radial() const; // a function of the distance over all columns
     bool falls() const;     // radial, and decreases with the distance
-    // Turns squared distances into values of k, in place and on any thread; E_UNSUPPORTED if not
-    // radial.
+    // Turns squared distances into values of k, in place. Any thread may call it. Fails with
+    // E_UNSUPPORTED if the kernel is not radial.
     void radial(double *values, int64_t count) const;
     bool calls_back() const; // some leaf must run on the calling thread
     bool has_user() const;

@@ -50,8 +50,8 @@ struct FusedTable {
     // `product`. The halves are not used.
     Tile *difference;
     // Let value_i be the kernel value between one point x, whose coordinates are contiguous, and
-    // point i < n of a panel, bit-identical to that of `difference`. For each j < r, adds the
-    // products value_i w[j * 256 + i] up in 16 partial sums, and adds partial sum l to
+    // point i < n of a panel, bit-identical to that of `difference`. For each j < r, collects the
+    // products value_i w[j * 256 + i] in 16 partial sums, and adds partial sum l to
     // sums[j * 16 + l]. Columns of w (r x 256) beyond n are read and must be 0. Each partial sum is
     // computed in T and has at most 16 terms.
     void (*row)(int64_t n, int64_t d, const T *x, const T *y, int64_t r, const T *w, double *sums);

@@ -117,7 +117,7 @@ void map_rows(const InputMap &map, int64_t d, U *rows, int64_t count) {
 template void map_rows(const InputMap &, int64_t, float *, int64_t);
 template void map_rows(const InputMap &, int64_t, double *, int64_t);
 
-// Reads rows row0 ... row0 + rows and applies T.
+// Reads rows row0 ... row0 + rows - 1 and applies the input map to them.
 template <class T>
 template <class U>
 void Points<T>::read_rows(int64_t row0, int64_t rows, U *out) const {
@@ -211,7 +211,7 @@ LeafRows<T> Points<T>::plain(Run &run, const Panel<T> &panel, size_t leaf) const
         keep_rows(run, rows, again);
         prepare_leaf(run, rows, again, leaves_[leaf], out);
     });
-    if (out.own.empty()) out.own = std::move(again.mapped); // out.x points into it
+    if (out.own.empty()) out.own = std::move(again.mapped); // out.x points into these rows
     return out;
 }
 

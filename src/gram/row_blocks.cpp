@@ -10,7 +10,7 @@ namespace mercer {
 namespace {
 
 // Returns entries first ... first + rows - 1 of a column with one entry for each row of the data. A
-// column that was not given remains so.
+// column that was not given (data is NULL) is returned unchanged.
 mercer_view slice(mercer_view column, const char *name, int64_t first, int64_t rows) {
     if (!column.data) return column;
     if (first + rows > column.rows)
@@ -40,8 +40,8 @@ std::optional<Data> RowBlocks::next(Run &run) {
 }
 
 // The number of rows is known only when the callback has no more of them. Only then can it be seen
-// that there are fewer rows than announced, or not as many as weights. Too many are noticed as soon
-// as they arrive.
+// that there are fewer rows than announced, or not as many as weights. Rows in excess are noticed
+// as soon as they arrive.
 template <class T>
 std::optional<Data> RowBlocks::next_of_chunks(Run &run) {
     Buffer<T> values = run.buffer<T>(rows_, chunks_->cols());

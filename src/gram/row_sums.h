@@ -1,9 +1,8 @@
 // Sums over the centres for panels of queries, which are processed in parallel: F = k(Q, C) W for a
-// thin W, and any other computation that needs each tile between a panel of queries and the centres
-// once. A tile stays in cache, and an n x m matrix never exists. For n queries, m centres and q
-// columns of W, the cost is n m kernel values and 2 n m q flops. The memory is that of the panels
-// of C, and of one panel and its sums per thread. Products are computed in the tile's type, and
-// sums across tiles in f64.
+// thin W, and any other sums that use each tile between queries and centres once. A tile stays in
+// cache, and an n x m matrix never exists. For n queries, m centres and q columns of W, the cost is
+// n m kernel values and 2 n m q flops. The memory is that of the panels of C, and of one panel and
+// its sums per thread. Products are computed in the tile's type, and sums across tiles in f64.
 #pragma once
 #include "tile.h"
 
@@ -39,8 +38,8 @@ class RowSums {
     RowSums(Run &run, const Tiles<T> &tiles, bool frequencies) : run_(run), tiles_(tiles), frequencies_(frequencies) {}
 
     // For each panel x of queries, on any thread: calls add(...) for each panel y of centres in
-    // ascending order, which adds to the sums of x (x.rows x width, row-major, initially zero), and
-    // then done(...) with these sums.
+    // ascending order, and then done(...) once. add adds to the sums of x (x.rows x width,
+    // row-major, initially zero), and done receives them.
     using Add = std::function<void(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch, double *sums)>;
     using Done = std::function<void(const Panel<T> &x, double *sums)>;
     void accumulate(int64_t width, const Add &add, const Done &done) const {

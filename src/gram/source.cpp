@@ -51,8 +51,8 @@ struct Lines {
         if (!view.data || bytes == 0) count = 0;
     }
     intptr_t end() const { return begin + (count - 1) * step + bytes; }
-    // True if some byte of [from, to) lies in a line. If it lies in any, the first line that ends
-    // after `from` contains such a byte too, so only this line is tested.
+    // True if some line and [from, to) have a byte in common. In this case the first line that ends
+    // after `from` has one in common with it, so only this line is tested.
     bool meet(intptr_t from, intptr_t to) const {
         const int64_t before = from - begin - bytes, line = before < 0 ? 0 : before / step + 1;
         return line < count && begin + line * step < to;

@@ -40,8 +40,8 @@ class ObjectSource : public Source {
     bool is_distance() const { return objects_.values == MERCER_DISTANCE; }
     bool thread_safe() const { return objects_.flags & MERCER_THREAD_SAFE; }
     bool psd() const { return objects_.flags & MERCER_PSD; }
-    // Writes the values of the pairs (i_k, j_k), distances or kernel values, as the callback gave
-    // them, after checking them.
+    // Writes the distances or kernel values of the pairs (i_k, j_k) as the callback gave them, and
+    // checks them.
     void given(const int64_t *i, const int64_t *j, int64_t count, double *values) const;
     // pairs writes squared distances or kernel values of the pairs. self writes the same for each
     // object with itself. queries: the objects are queries. The kernel value of a query with itself

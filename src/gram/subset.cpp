@@ -110,7 +110,7 @@ std::shared_ptr<const Source> copy_of(Run &run, const Source &source, const int6
     return make_array_source(std::move(values), count, source.cols());
 }
 
-// Sets complete[i] to 1 for each row without NaN, to 0 for the others.
+// Sets complete[i] to 1 for each row without NaN, to 0 for the others. Fails at the first Inf.
 void scan(const Source &source, int64_t row0, int64_t rows, double *window, unsigned char *complete) {
     const int64_t d = source.cols();
     source.fill(row0, rows, window);

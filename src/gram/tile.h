@@ -27,7 +27,7 @@ struct TileScratch {
     Buffer<T> tile, factor, product, row;
     // Set by Tiles::fused for the rest of a slab: many of its pairs need differences.
     bool by_differences = false;
-    // The numbers of pairs of objects, and the values that the objects provide.
+    // i, j: the numbers of the two objects of each pair; values: the values of these pairs.
     std::vector<int64_t> i, j;
     std::vector<double> values;
 };
@@ -70,7 +70,8 @@ class Tiles {
     }
     // Writes dk / d(form value of the given leaf) instead of k; the leaf must have a derivative.
     void derivative(size_t leaf, const Strip &x, const Panel<T> &y, TileScratch<T> &scratch) const;
-    // compute_log writes log k instead of k. Only a kernel of one leaf with this operation has it.
+    // compute_log writes log k instead of k. It must be called only if has_log(): if the kernel has
+    // a single leaf, whose plugin provides log_map.
     bool has_log() const;
     void compute_log(const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch) const;
     // Writes k(x_i, x_i) to out (panel.rows numbers). queries: the objects x are not rows of the
@@ -109,8 +110,7 @@ class Tiles {
     Points<T> *x_, *y_;
 };
 
-// sweep processes rows row0 ... row0 + rows - 1 of x in slabs of tile_rows. One thread processes
-// the tiles of a slab in ascending order. body returns false to end its slab early.
+// What `sweep` passes to its consumer: the number of the slab, two panels, and their values.
 template <class T>
 struct Tile {
     int64_t slab;
@@ -123,6 +123,8 @@ enum class Range { all, upper };
 // Panels of y are prepared only once if they need at most this many bytes, and at most a quarter of
 // the remaining budget.
 constexpr int64_t sweep_keeps = int64_t{64} << 20;
+// Processes rows row0 ... row0 + rows - 1 of x in slabs of tile_rows. One thread processes the
+// tiles of a slab in ascending order. body returns false to end its slab early.
 template <class T>
 void sweep(Run &run, const Tiles<T> &tiles, int64_t row0, int64_t rows,
            const std::function<bool(const Tile<T> &)> &body, Range range = Range::all);

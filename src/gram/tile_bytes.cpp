@@ -8,7 +8,7 @@ namespace mercer {
 template <class T>
 TileBytes tiles_of(const Expression &kernel, const Source &source) {
     std::vector<LeafSpec> specs = leaf_specs(kernel);
-    for (LeafSpec &leaf : specs) // fits shift the rows for this form, which takes a copy of them
+    for (LeafSpec &leaf : specs) // for this form a fit shifts the rows, and so needs a copy of them
         if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense)
             leaf.shift.resize(leaf.columns.empty() ? static_cast<size_t>(source.cols()) : leaf.columns.size());
     Points<T> points(std::shared_ptr<const Source>(std::shared_ptr<const Source>(), &source), {}, specs);
@@ -16,7 +16,7 @@ TileBytes tiles_of(const Expression &kernel, const Source &source) {
     return Tiles<T>(kernel, points, points).bytes();
 }
 
-// At most, each thread loads two panels and has, in addition, all columns of their rows in f64.
+// In the worst case, each thread loads two panels and also holds all columns of their rows in f64.
 Bytes sweep_bytes(const Run &run, const Expression &kernel, const Source &source, bool f32, Others others) {
     const TileBytes of = f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source);
     const int64_t rows = std::min(tile_rows, std::max<int64_t>(source.rows(), 1)), mapped = rows * source.cols() * 8,

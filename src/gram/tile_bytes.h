@@ -13,12 +13,13 @@ class Source;
 struct TileBytes {
     int64_t scratch = 0, panel = 0, row = 0, loading_row = 0;
     bool whole = false; // values are computed by whole tiles (Tiles::whole)
-    // Bytes of loaded panels with so many rows in all, and what loading one adds.
+    // stored returns the bytes of loaded panels that have `rows` rows together, and loading the
+    // bytes that are needed in addition while a panel of `rows` rows is loaded.
     int64_t stored(int64_t panels, int64_t rows) const { return panels * panel + rows * row; }
     int64_t loading(int64_t rows) const { return rows * loading_row; }
 };
 
-// Returns the bytes for tiles between all rows of `source`, if a fit has prepared these rows.
+// Returns the bytes for tiles between all rows of `source`, prepared as in a fit.
 template <class T>
 TileBytes tiles_of(const Expression &kernel, const Source &source);
 // Returns the bytes for a sweep over tiles by all threads. all: the rows of source are on both

@@ -11,9 +11,10 @@
 namespace mercer {
 namespace {
 
-// f32 covers 2^-126 to 2^127. If the largest number is between these limits, numbers down to 2^-26
-// times it do not underflow, and sums over about 2^20 rows do not overflow. Numbers with squares in
-// f64 may have about half of its range of exponents.
+// f32 covers 2^-126 to 2^127. If the largest number is between f32_low and f32_high, numbers down
+// to 2^-26 times it do not underflow, and sums over about 2^20 rows do not overflow. Numbers whose
+// squares must not leave f64 may use about half of its range of exponents (square_low,
+// square_high).
 constexpr double f32_low = 0x1p-100, f32_high = 0x1p100, square_low = 0x1p-480, square_high = 0x1p480;
 
 // As long as the largest number exceeds this, underflow of others has no more effect than rounding.

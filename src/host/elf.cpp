@@ -94,8 +94,8 @@ void check_dynamic(const File &file, const Segment &part) {
     }
 }
 
-// Checks the segments, among them that the file contains all that they declare. dlopen maps this
-// much: if the file is truncated, touching a page beyond its end would end the process with SIGBUS.
+// Checks the segments. The file must contain all bytes that they declare, because dlopen maps this
+// much: touching a page beyond the end of a truncated file would end the process with SIGBUS.
 void check_segments(const File &file, const std::vector<Segment> &parts) {
     bool stack_is_data = false, dynamic = false;
     for (const auto &part : parts) {

@@ -17,14 +17,15 @@ void inspect_module(const std::string &path);
 // before, it returns the same module.
 const mercer_module &open_module(const std::string &path);
 
-// Checks ABI, struct size and kind of a module, for which its file is enough. registry.cpp defines
-// this function, because it also applies it to modules that are open or built in.
+// Checks the ABI, the struct size and the kind of a module. These numbers can be read from its
+// file, before the module is opened. registry.cpp defines this function, because it also applies
+// the check to modules that are open or built in.
 void check_head(const ModuleHead &head, const std::string &path);
 
-// The modules that a build with -Dplugins=builtin contains; any other build contains none.
+// Returns the modules that are built in with -Dplugins=builtin; in any other build there are none.
 std::vector<const mercer_module *> builtin_modules();
 
-// The path of this library with links resolved; "" if it is unknown.
+// Returns the path of this library with links resolved, or "" if it is unknown.
 std::string library_file();
 
 } // namespace mercer

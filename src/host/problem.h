@@ -1,5 +1,6 @@
-// The interfaces to what an operation of a plugin works on. Rooms above this one (src/README.md)
-// implement them.
+// Interfaces through which an operation of a plugin reaches the data of its run: the problem of a
+// reducer, its forecast, the stored state of a solver. Folders that build on this one implement
+// them.
 #pragma once
 #include "../core/block.h"
 
@@ -20,10 +21,10 @@ class Problem {
     virtual void radial(double *values, int64_t count) const = 0;
     virtual void nearest(const mercer_visit &to, double *square, int64_t *number) = 0;
     virtual void give(int64_t count, const int64_t *index, const void *points, const double *weights) = 0;
-    // The arrays to which the result points belong to the task.
+    // The result contains pointers to arrays, which belong to the task.
     virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                          const mercer_pivot_stop &stop) = 0;
-    virtual mercer_gram gram(int32_t flags) = 0; // the problem owns what it points to
+    virtual mercer_gram gram(int32_t flags) = 0; // the problem owns what the result points to
 };
 
 // A problem of which only the shape is known, for the forecast of a reducer.

@@ -54,7 +54,8 @@ class Registry {
         std::shared_ptr<const Plugin> loaded; // nullptr if the plugin is not loaded yet
     };
     // Lists the plugins of a kind, sorted by name. If several folders contain a plugin of the same
-    // name, `path` is that of the file in the first of these folders.
+    // name, `path` is that of the file in the first of these folders; it is "" if the plugin is
+    // built in.
     std::vector<Listing> list(Kind kind);
 
     // A folder or file that list() considers. folders() returns the folders in the order of the

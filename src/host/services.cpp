@@ -1,5 +1,5 @@
-// The table of services. Each service is a C function that turns exceptions into an error of the
-// task and a status.
+// The table of services, which are C functions. A service that can fail turns an exception into an
+// error of the task, and returns the status of this error (`alloc` returns NULL).
 #include "../core/structs.h"
 #include "../core/tall.h"
 #include "../core/threads.h"

@@ -20,11 +20,12 @@ struct mercer_task {
     mercer::Random random;
     mercer::Keeper *keeper = nullptr; // nullptr: no checkpoint is written
     mercer::Problem *problem;         // nullptr: the operation has no access to the data
-    // Answers the service pivot_cost; nullptr if the operation is not one of a reducer.
+    // Answers the services pivot_cost and gram_cost; nullptr if the operation is not one of a
+    // reducer.
     mercer::ForeseenProblem *foreseen = nullptr;
     std::map<std::string, double> *report; // numbers for the report, by name; nullptr: not reported
-    // An empty span of the progress. It exists from the first time that a reducer reports its own
-    // progress, so that the loops inside services do not move the progress as well.
+    // Set once a reducer has reported progress: a span of length 0 at the fraction that it reported
+    // last. While this span lives, loops inside services cannot move the progress.
     std::optional<mercer::Run::Span> done;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;
@@ -56,15 +57,16 @@ struct mercer_task {
             return MERCER_E_PLUGIN;
         }
     }
-    // Throws the error with which an operation failed, if the status that it returned is not OK.
+    // Checks the status that an operation has returned, and throws the error with which the
+    // operation failed if it is not OK.
     void check(int32_t status, const mercer::Plugin &plugin);
     // Runs an operation of a plugin, and throws the error if it fails.
     template <class F>
     void perform(const mercer::Plugin &plugin, const char *operation, F &&body) {
         check(mercer::operate(plugin, operation, body), plugin);
     }
-    // Throws an error if `status` is not OK. A callback that a plugin passed to a service has
-    // returned it.
+    // Checks the status that a callback of a plugin has returned to a service, and throws an error
+    // if it is not OK.
     void check_callback(int32_t status);
 };
 

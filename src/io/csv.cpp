@@ -15,8 +15,8 @@
 namespace mercer {
 namespace {
 
-// The order matters: text that is separated by one of these often contains those after it, but
-// seldom those before it.
+// The order matters: fields that are separated by one of these characters often contain characters
+// that come after it in this list, but seldom characters that come before it.
 constexpr char separators[] = {'\t', ';', ',', ' '};
 constexpr size_t most_labels = 1 << 20, most_columns = 1 << 20;
 
@@ -82,8 +82,8 @@ std::vector<RecordShape> first_records(const InputFile &file, char separator) {
     return shapes;
 }
 
-// Guesses the separator from the first records of the file. It is the first candidate to which one
-// of these rules applies, in this order:
+// Guesses the separator from the first records of the file. The rules are tried in this order, each
+// on all candidates, and the first candidate to which a rule applies is the separator:
 //   1. It splits all records into the same number of fields, at least two.
 //   2. It is not a blank, it splits the first record, and no other candidate gives more records the
 //      same number of fields as the first. (Some record is too short or too long, and an error
@@ -164,12 +164,13 @@ class CsvParser {
     bool header_ = false;
     std::vector<std::string> names_;               // names of all columns
     std::optional<size_t> labels_, weights_, ids_; // the number of the column of each, if there is one
-    // A slot is a column that is read as numbers: its number among all columns, and its kind.
+    // A slot is a column that is read as numbers. chosen_ has the number of each slot among all
+    // columns, and kinds_ has its kind.
     std::vector<size_t> chosen_;
     std::vector<Column> kinds_;
     // A column that is not read, because it has text in the first row. first, line: this text and
-    // its line. Of the next rows, seen counts the values that are not missing, and numbers those
-    // that are numbers.
+    // its line. In the rows after it, `seen` counts the values that are not missing, and `numbers`
+    // counts the values that are numbers, until `seen` reaches 50.
     struct Skipped {
         size_t column;
         std::string first;
@@ -185,8 +186,8 @@ class CsvParser {
     std::map<std::string, int64_t, std::less<>> categories_;
 };
 
-// Refuses a file whose first line has one field and whose later lines have several: this line is
-// not a header, but a title or a remark of the instrument that wrote the file.
+// Refuses a file whose first line has one field and whose later lines have several: such a first
+// line is not a header, but a title or a remark of the instrument that wrote the file.
 void CsvParser::refuse_preamble() const {
     if (records_.fields().size() != 1) return;
     const std::vector<RecordShape> shapes = first_records(file_, separator_);
@@ -333,7 +334,8 @@ void CsvParser::check_skipped() const {
                  printable(one.first).c_str());
 }
 
-// Labels are kept as they are if all of them are whole numbers.
+// If all labels are whole numbers, the rows get these numbers. Otherwise the rows keep the numbers
+// of the labels in order of appearance, and label_names has their texts.
 void CsvParser::settle_labels(CsvFile &out) const {
     out.label_names.resize(categories_.size());
     std::vector<int64_t> numbers(categories_.size());

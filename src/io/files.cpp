@@ -85,9 +85,9 @@ bool is_ours(std::string_view text) {
            text.find_first_not_of(digits, dot + 1) == text.npos;
 }
 
-// The new file in the folder of the old one, locked from its creation to its end. Unless commit()
-// succeeds, the destructor removes every trace of it; what a killed process could not remove is
-// removed by the next Replacement of the same file.
+// Writes a new file in the folder of the old one, and holds a lock on it until it is closed. The
+// destructor removes the new file unless commit() has succeeded. Files that a killed process has
+// left are removed by the next Replacement of the same file.
 class Replacement {
   public:
     explicit Replacement(const std::string &path);
@@ -110,8 +110,8 @@ class Replacement {
     std::string temporary_, kept_; // the new file, and the second name of the old one; "": none
     bool exists_ = false;
     mode_t mode_ = 0666;
-    // The errno of the first write that failed: if body continues regardless, there must be no
-    // commit.
+    // The errno of the first write that failed. It prevents the commit even if the function that
+    // writes the contents ignores the error.
     int error_ = 0;
     Descriptor in_folder_, file_;
 };
@@ -304,9 +304,9 @@ namespace {
 constexpr int64_t piece_bytes = 1 << 20;
 } // namespace
 
-// read() returns 0 if no process has the pipe open to write. `written` tells the two cases apart:
-// once it is set, a writer has existed, and 0 is the end of the data; before, no writer has come
-// yet.
+// read() returns 0 if no process has the pipe open to write: either no writer has come yet, or the
+// last writer has closed the pipe, and the data have ended. `written`, which is set once a writer
+// has existed, tells these two cases apart.
 void InputFile::read_pipe(Run &run) {
     constexpr int turn = 50, patience = 5000; // ms
     bool written = false;

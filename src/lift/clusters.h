@@ -1,5 +1,5 @@
-// Finds clusters from the coordinates of a random walk, as a linear rule that gives labels to new
-// points too.
+// Finds clusters of the nodes of a graph from the coordinates that a random walk gives them, and a
+// linear rule that assigns labels to new points, too.
 #pragma once
 #include "../model/model.h"
 
@@ -22,8 +22,8 @@ struct Nodes {
     // By node: its coordinate, its weight as a centre, its degree (the sum of the weights of all
     // its edges), and the weight of its edge to itself, which the degree includes.
     const double *f, *weights, *degrees, *own;
-    const double *later; // later[t]: the sum of the edges from node order[t] to those after it
-    double equal;        // values of f that differ by at most this count as equal
+    const double *later; // later[t]: the sum of the edges from node order[t] to the nodes after it
+    double equal;        // values of f are taken as equal if they differ by at most this
 };
 // Finds two clusters A and B, on either side of the threshold of f that minimises
 // cut / vol(A) + cut / vol(B), where vol is the sum of the degrees (Shi and Malik 2000).

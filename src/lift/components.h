@@ -27,9 +27,9 @@ class Components {
     // Returns the number of components to keep, at most the number of usable ones (rank). bars:
     // nullptr if there are none.
     int64_t kept(const std::vector<double> &values, int64_t rank, double total, const ErrorBars *bars) const;
-    // True if the rank limits the number of components: if fewer are kept than were requested, or,
-    // if their number is open, if all usable ones are kept, and they are fewer than the eigenpairs
-    // that were computed.
+    // True if the rank limits the number of components. If their number was given, fewer components
+    // are kept than were requested; if their number is open, all usable ones are kept, and they are
+    // fewer than the eigenpairs that were computed.
     bool is_short(int64_t kept, int64_t rank) const {
         return count_ > 0 && variance_ == 0 && threshold_ == 0 ? kept < count_ : kept == rank && rank < ask_;
     }
@@ -40,15 +40,15 @@ class Components {
     // kept without error bars.
     int64_t behind_bars(int64_t kept) const { return by_noise() ? ask_ : std::max(ask_, with_noise(kept)); }
     // Computes error bars from the scores z of n rows in p orthonormal directions (n x p,
-    // column-major). The last directions measure the noise.
+    // column-major). The last direction measures the noise.
     ErrorBars bars(Run &run, int64_t n, int64_t p, const double *z, const double *weights, bool centred,
                    uint64_t seed) const;
 
   private:
     // True if error bars decide the number of components.
     bool by_noise() const { return count_ == 0 && variance_ == 0 && threshold_ == 0; }
-    // The number of eigenpairs that `count` components need: with error bars, further ones measure
-    // the noise.
+    // The number of eigenpairs that `count` components need: with error bars, further eigenpairs
+    // are needed to measure the noise.
     int64_t with_noise(int64_t count) const {
         return std::min(most_, replicates_ > 0 ? count + std::max<int64_t>(count / 2, 8) : count);
     }

@@ -8,10 +8,11 @@
 //
 // The product with the kernel matrix between rows and centres smooths the vectors of the centres'
 // problem once; it is not a projection. A^T K A is not the identity, so such a model has no
-// residual. Its eigenvalues are those of the centres' problem and are certified as such. If the
-// centres are all n rows, once each, this is exact kernel PCA. Cost in addition to the centres'
-// problem: n m kernel values, and n^2 / 2 for K nu; a new point costs n kernel values. Memory: n
-// (d + r). Error of direction l: that of z, times 1 / lambda_l.
+// residual, and its eigenvalues are those of the centres' problem and are certified as such (unless
+// lift.ritz refines the model, see ritz.cpp). If the centres are all n rows, once each, this is
+// exact kernel PCA. Cost in addition to the centres' problem: n m kernel values, and n^2 / 2 for K
+// nu; a new point costs n kernel values. Memory: n (d + r). The error of direction l is that of z_l
+// divided by lambda_l.
 #include "../gram/row_sums.h"
 #include "ritz.h"
 #include "solve.h"
@@ -187,8 +188,9 @@ Plan plan_extended(const PlanTask &task) {
                   passed = (task.recipe.values().lift_centred != 0) + refined;
     const Need pass = task.f32 ? need_of<float>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1))
                                : need_of<double>(task.run, task.kernel, task.source, n, std::max<int64_t>(passed, 1));
-    // kept: all rows, their weights and A. own: the coefficients of the centres. The tiles for the
-    // sums and those for the product with K follow each other, so only the larger memory is added.
+    // kept: all rows, their weights and A. own: the coefficients of the centres. The sums and the
+    // product with K are computed one after the other, so only the larger of their memories is
+    // added.
     const int64_t kept = base_bytes(task.source, false, n, task.f32) - base_bytes(task.source, false, 0, task.f32) +
                          n * (size * r + 8),
                   own = task.m * (size * r + 24);

@@ -54,9 +54,10 @@ double likely_passes(const Plan &plan, double products) {
 
 namespace {
 
-// Computes how often the kernel matrix is evaluated. The mean is computed along with an exact
-// product; if a solve makes none, one is made for the mean alone. If the number of components is
-// open, it is doubled until it suffices, and each doubling may need a new solve.
+// Sets the work of the plan: passes, kernel values, products and flops. The mean is computed along
+// with an exact product; if a solve makes no exact product, one is made for the mean alone. If the
+// number of components is open, it is doubled until it suffices, and each doubling may need a new
+// solve.
 void count_work(const PlanTask &task, int64_t r, bool iterates, Plan &plan) {
     const mercer_cost &cost = plan.solver_cost;
     const bool stored = plan.store == Store::matrix;
@@ -120,7 +121,8 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     out.product = larger(
         Bytes(product(columns, std::min(usual, solver.blocks)).likely, product(columns, solver.blocks).most), begun);
     out.factorised = own;
-    // workspace: of the service eigh, which a direct solver calls for the whole matrix.
+    // workspace: the memory that the service eigh takes when a direct solver calls it for the whole
+    // matrix.
     const int64_t workspace = plan.solver->solver.flags & MERCER_DIRECT ? 8 * m * std::max(2 * m + 12, r + 80) : 0,
                   matrix = workspace > 0 ? 8 * m * m : 0;
     const Bytes beside(std::max(own.likely - workspace, matrix), std::max(own.most - workspace, matrix));
@@ -128,7 +130,7 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     out.product = out.product + beside;
     out.start =
         start_bytes(task.run, m, plan.start_rank, plan.start_columns, tiles_of<float>(task.kernel, task.source)) +
-        plan.start_columns * m * size + Bytes(0, own.most); // at most, the solver holds all its memory meanwhile
+        plan.start_columns * m * size + Bytes(0, own.most); // worst case: the solver holds all of its memory
     out.bars = 8 * m * r;
     if (Components(task.recipe.values(), m).wants_bars())
         out.bars = out.bars + Bytes(bootstrap_bytes(m, r, 1), bootstrap_bytes(m, r, task.run.threads()));

@@ -8,9 +8,9 @@
 // for a few rows near each other.
 //
 // Such coordinates are found by a rule: lambda_l >= 0.9, and the largest entries of u_l that make
-// up 0.9 of its square belong either to centres with together at most 1 % of the weight, or to a
+// up 0.9 of |u_l|^2 belong either to centres with together at most 1 % of the weight, or to a
 // single row, or to centres that each have P_ii >= 0.9 and no more weight than a single row or 1 %.
-// A coordinate that splits the rows into larger parts is not mistaken for one, because its square
+// A coordinate that splits the rows into larger parts does not meet this rule, because its square
 // is spread over all of the smaller part. Cost: one sort of m entries per coordinate. Rounding does
 // not matter, because the thresholds are far from both kinds of coordinates.
 #include "isolated.h"

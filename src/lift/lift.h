@@ -70,18 +70,18 @@ struct LiftTask {
 };
 struct Lift {
     const LiftTraits &traits;
-    Plan (*plan)(const PlanTask &task); // if no plan fits in the budget, it returns that with the least memory
+    Plan (*plan)(const PlanTask &task); // returns the plan with the least memory if none fits in the budget
     Lifted (*lift)(const LiftTask &task);
 };
 const Lift &lift_named(const std::string &name); // fails with E_NAME, naming the nearest known lift
 
-// The expected cost of each stage of a lift of m centres, for the progress bar.
+// Returns the expected cost of each stage of a lift of m centres, for the progress bar.
 Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m);
-// The share of the stage `solve` that computing the start vectors takes.
+// Returns the share of the stage `solve` that is spent on start vectors.
 double start_share(const Source &source, const Plan &plan, int64_t m);
 
-// The rule of signs: the sign of a column is chosen so that its entry of largest modulus (the first
-// on a tie) is positive.
+// Returns the sign by which a column is multiplied, so that its entry of largest modulus (the first
+// on a tie) becomes positive.
 template <class Entry>
 double sign_of(int64_t count, Entry &&entry) {
     double best = 0, sign = 1;
@@ -93,8 +93,8 @@ double sign_of(int64_t count, Entry &&entry) {
 }
 
 Plan plan_weighted(const PlanTask &task);    // without Ritz refinement and certificates of reduced sets
-Lifted weighted_model(const LiftTask &task); // before both; lift.ritz makes it solve for more directions
-Plan plan_refined(const PlanTask &task);     // with both; the plan of the lift `weighted`
+Lifted weighted_model(const LiftTask &task); // the model before these two steps, with the directions for lift.ritz
+Plan plan_refined(const PlanTask &task);     // with these two steps: the plan of the lift `weighted`
 Lifted lift_weighted(const LiftTask &task);
 Plan plan_extended(const PlanTask &task);
 Lifted lift_extended(const LiftTask &task);

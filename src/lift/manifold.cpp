@@ -15,11 +15,12 @@
 // is a multiple eigenvalue and a solver may return any mixture of its vectors.
 //
 // Weighted centres give the result for all rows with each row moved to its centre; all rows as
-// centres give the ordinary algorithm. Cost: that of the lift `weighted`, one product for q
-// (alpha > 0) and one for h; for two clusters one more sweep. Because the entries of S are >= 0 and
-// its norm is 1, entries that err by a few u change S by a few u in norm. Eigenvalues are therefore
-// above rounding, and count towards the rank, if lambda > 16 u_tile + m u_64. Error of direction l:
-// about this bound and the solver's residual, divided by the gap; A is divided by lambda_l.
+// centres give the ordinary algorithm. Cost: that of the lift `weighted`, one product for h and,
+// unless alpha = 0, one for q; for two clusters one more sweep. Because the entries of S are >= 0
+// and its norm is 1, entries that err by a few u change S by a few u in norm. Eigenvalues are
+// therefore above rounding, and count towards the rank, if lambda > 16 u_tile + m u_64. Error of
+// direction l: about the sum of this bound and the solver's residual, divided by the gap; in A the
+// error is also divided by lambda_l.
 #include "../core/threads.h"
 #include "../operator/low_rank.h"
 #include "clusters.h"
@@ -267,8 +268,8 @@ void report_isolated(const LiftTask &task, const Operator &gram, const Degrees &
                                   one ? "it" : "them"));
 }
 
-// The share of the stage `solve` that computing the degrees takes. They are computed before the
-// start vectors.
+// Returns the share of the stage `solve` that is spent on the degrees, which are computed before
+// the start vectors.
 double degrees_share(const LiftTask &task, const Walk &walk, double started) {
     return (1 - started) * Counted::filled * static_cast<double>(walk.products()) / task.plan.products.likely;
 }

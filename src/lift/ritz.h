@@ -25,7 +25,7 @@ struct ScoreMeans {
 ScoreMeans score_means(const LiftTask &task, Lifted &model);
 void plan_refinement(const PlanTask &task, Plan &plan); // adds the cost of refinement
 
-// Rotates the directions in model.tensors["A"] and keeps model.kept components.
+// Rotates the directions in model.tensors["A"] and keeps at most model.kept components.
 void refine(const LiftTask &task, const ScoreMeans &means, Lifted &model);
 
 } // namespace mercer

@@ -20,8 +20,8 @@ SolveProgress::SolveProgress(const LiftTask &task, Json own, WeightedOperator &w
     solver_ = std::make_unique<SolverState>(*task.checkpoint);
 }
 
-// Returns the settings that follow from the budget and the lift, so that the identity of the fit
-// (its recipe and data) does not include them.
+// Returns the settings that the identity of the fit (its recipe and data) does not include, because
+// they follow from the budget and the lift.
 Json SolveProgress::identity() const {
     const Plan &plan = task_.plan;
     return record({{"lift", own_},

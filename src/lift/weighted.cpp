@@ -1,5 +1,5 @@
-// The lift `weighted` (RSKPCA, Algorithm 1; with weights 1 kernel PCA): centres C with weights w,
-// sum w = n.
+// The lift `weighted` (RSKPCA, Algorithm 1; if all weights are 1, this is kernel PCA): centres C
+// with weights w, sum w = n.
 //
 //   Kt = D^1/2 (1 - 1 p^T) K_C (1 - p 1^T) D^1/2,  D = diag(w), p = w / n
 //   (uncentred: Kt = D^1/2 K_C D^1/2)
@@ -9,12 +9,13 @@
 // P = 1 - u u^T: centring is a projection of the solver's blocks and leaves K unchanged. Total
 // variance (exact, whatever r is): mean k(c, c) - p^T K p.
 //
-// Rank: a component counts if Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2), because smaller
-// values are rounding of the entries (|E| <= c u trace), and if the solver's residual is at most
-// Lambda_l / 2, because otherwise its scores would be noise. If squares of kernel values would
-// overflow, all quantities are counted in units of a power of 4. Cost: m^2/2 kernel values per pass
-// and 2 m^2 flops per column; for memory see operator/gram.h. Error of direction l: about
-// m u Lambda_1 / Lambda_l, and the solver's residual / gap.
+// Rank: a component counts if Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2), because
+// rounding of the entries alone moves eigenvalues by up to a small multiple of u trace, and if the
+// solver's residual is at most Lambda_l / 2, because otherwise its scores would be noise. If
+// squares of kernel values, or f32 blocks of vectors, would overflow or underflow, kernel values
+// are divided by a power of 4. Cost: m^2/2 kernel values per pass and 2 m^2 flops per column; for
+// memory see operator/gram.h. Error of direction l: about m u Lambda_1 / Lambda_l, plus the
+// solver's residual divided by the gap.
 #include "../certify/certificates.h"
 #include "control_limits.h"
 #include "ritz.h"
@@ -90,12 +91,12 @@ Buffer<double> fitted_scores(Run &run, const Eigenpairs &pairs, const Moments &m
     return z;
 }
 
-// |K u - theta u| bounds the error of the eigenvalues of an exact fit, if no eigenvalue above the
-// last one was missed. A solver that decomposes the whole matrix misses none (LAPACK's eigenvalues,
-// all or by index, are those of a matrix that differs by n u |K|). Kernel values in f32 err by
-// about u k(c, c), and products with them by less: together by at most 2 u times the trace before
-// centring. Residuals include this error only if the solver also has an exact operator
-// (plan.rough); the largest residual then bounds it, too.
+// The residual |K v - theta v| bounds the error of each eigenvalue of an exact fit, if no
+// eigenvalue above the last one was missed. A solver that decomposes the whole matrix misses none
+// (LAPACK's eigenvalues, all or by index, are those of a matrix that differs by n u |K|). Kernel
+// values in f32 err by about u k(c, c), and products with them by less: together by at most 2 u
+// times the trace before centring. Residuals include this error only if the solver also has an
+// exact operator (plan.rough); the largest residual then bounds it, too.
 Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &plan, int64_t kept) {
     const std::vector<double> theta(pairs.values.begin(), pairs.values.begin() + kept),
         residuals(pairs.residuals.begin(), pairs.residuals.begin() + kept);
@@ -108,9 +109,10 @@ Bounds bounds_of(const Eigenpairs &pairs, const Moments &moments, const Plan &pl
 }
 
 // Computes A = D^1/2 U Lambda^-1/2 in the model's type T, and b = A^T K p from the rounded A. The
-// entry of largest modulus of each column (the first on a tie) is positive. Rounding leaves u with
-// a part along D^1/2 1 of about u |K| / Lambda. The centred operator does not see this part, but K
-// would amplify it by |K| to noise; therefore it is projected out.
+// entry of largest modulus of each column (the first on a tie) is positive. Rounding leaves each
+// column of U with a part along D^1/2 1, of about |K| / Lambda units of roundoff. The centred
+// operator does not see this part, but K would amplify it by |K| to noise; therefore it is
+// projected out.
 template <class T>
 Tensor coefficients(Run &run, const Eigenpairs &pairs, const Moments &moments, int64_t kept, std::vector<double> &b) {
     const int64_t m = pairs.m();
@@ -161,8 +163,8 @@ struct Kept {
 };
 Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &moments, const Components &choice,
                  Lifted &out) {
-    // For an indefinite kernel the trace is no bound of the norm (it may be 0); resolved_rank then uses
-    // the largest eigenvalue.
+    // For an indefinite kernel the trace is no bound of the norm (it may be 0); resolved_rank then
+    // uses the eigenvalue of largest modulus.
     const int64_t rank = resolved_rank(task, pairs, moments.trace(), moments.unit(), &out.outcome);
     ErrorBars bars;
     const bool wanted = choice.wants_bars() && rank > 0;
@@ -173,8 +175,8 @@ Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.lacks_memory()) report_lack_of_memory(task, out);
     if (wanted) out.error_bars = bars.first(kept, 1 / moments.unit());
-    // The least eigenvalue of a direction, relative to the first: rounding may keep the vectors of
-    // smaller ones from having length 1 in feature space.
+    // A further direction needs at least this eigenvalue, relative to the first. Below it, rounding
+    // may keep the vector from having length 1 in feature space.
     constexpr double least = 1e-8;
     int64_t all = std::min(rank, task.recipe.values().ritz);
     while (all > kept && !(pairs.values[static_cast<size_t>(all - 1)] > least * pairs.values[0])) --all;
@@ -203,8 +205,9 @@ void require_exact(const LiftTask &task, const Fidelity &known) {
              "lift.ritz needs exact kernel values, but those of this kernel matrix are approximate");
 }
 
-// Nothing is claimed of eigenpairs of approximate values: K itself may have others, and neither are
-// the components orthonormal, nor is the mean that of the rows. The density needs no eigenpair.
+// Nothing is claimed of eigenpairs of approximate values: K itself may have other eigenpairs, the
+// components need not be orthonormal, and the mean need not be that of the rows. The density needs
+// no eigenpair.
 void disclaim(const Fidelity &known, Lifted &out) {
     out.approximate = true;
     out.worst_share = INFINITY;
@@ -242,7 +245,8 @@ void write_facts(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     }
     if (is_centred(task)) out.mean_square = moments.mean_square * unit;
     out.limits = centre_limits(task.run, pairs, moments, kept, out.capabilities & MERCER_CAN_RESIDUAL);
-    // The components are orthonormal only to the accuracy of the kernel values that were decomposed.
+    // The components are orthonormal only to the accuracy of the kernel values that were
+    // decomposed.
     if (out.capabilities & MERCER_CAN_ORTHONORMAL && (task.prepared.f32 || !task.plan.f32))
         make_mergeable(task.prepared, {.self = moments.mean_self * unit, .lost = left, .resid = 0}, out);
     out.limits->kind = all ? "exact" : "centres";

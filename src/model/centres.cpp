@@ -8,7 +8,7 @@
 namespace mercer {
 namespace {
 
-// Returns the rows with the numbers in index, after the input map T, in the tile's type.
+// Returns the rows with the numbers in `index`, mapped by the input map T, in the type of tiles.
 template <class T>
 Tensor gather_rows(Run &run, const Prepared &prepared, const CountedVector<int64_t> &index) {
     const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols();
@@ -68,8 +68,8 @@ void object_centres(const Prepared &prepared, const CountedVector<int64_t> &inde
     out.tensors["indices"] = std::move(indices);
 }
 
-// Returns the points with these numbers among those that the reducer gave. They are coordinates
-// after T already.
+// Returns the reducer's new points that have these numbers. The input map has already been applied
+// to them.
 Tensor points_given(const Prepared &prepared, const Landmarks &landmarks, const CountedVector<int64_t> &index) {
     const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols(), row = d * (prepared.f32 ? 4 : 8);
     Tensor points = prepared.f32 ? make_tensor<float>(m, d) : make_tensor<double>(m, d);

@@ -57,7 +57,8 @@ void Evaluator<T>::relative_row(const Weights<T> &w, int64_t row, double *sums) 
         std::copy_n(scratch.tile.data(), y.rows, logs.data() + y.row0);
     }
     const T largest = *std::max_element(logs.begin(), logs.end());
-    // A logarithm overflows or is NaN, so no ratio of kernel values is known, and the sums stay 0.
+    // If the largest logarithm is infinite or NaN, no ratio of kernel values is known, and the sums
+    // stay 0.
     if (!std::isfinite(largest)) return;
     for (int64_t i = 0; i < w.rows; ++i) {
         double k = std::exp(static_cast<double>(logs[i] - largest));

@@ -8,8 +8,8 @@ namespace mercer {
 template <class T>
 class Evaluator : public RowSums<T> {
   public:
-    // What panels must provide: values is for kernel values only, and rows also for the unpacked
-    // rows of every leaf (LeafRows::x).
+    // What panels must provide. values: only what kernel values need; rows: also the unpacked rows
+    // of every leaf (LeafRows::x).
     enum class Panels { values, rows };
     Evaluator(Run &run, const Model &model, const std::shared_ptr<const Source> &data, Panels panels = Panels::values);
 
@@ -22,8 +22,8 @@ class Evaluator : public RowSums<T> {
     static std::vector<LeafSpec> specs(const Model &model, Panels panels);
     static CountedVector<int64_t> numbers(const Model &model, const Source &data);
 
-    // The row numbers of the objects that are the centres, as the source of the queries numbers
-    // them.
+    // For objects: the number that each centre has in the source of the queries. Empty if the
+    // centres are points.
     CountedVector<int64_t> numbers_;
     Points<T> queries_, centres_;
     Tiles<T> tiles_;

@@ -16,14 +16,14 @@ struct Certificate {
     const char *name = "";
     double value = 0;
     double failure = 0; // upper bound on the probability that the claim is wrong; 0: certain
-    // What it refers to: an eigenvalue to this component, other names to the components up to this
-    // one; -1: the whole model.
+    // What the certificate refers to. The certificate of an eigenvalue refers to this component,
+    // any other certificate to all components up to this one; -1: to the whole model.
     int64_t component = -1;
     const char *by = "";   // the evidence behind the proof
     double measured = NAN; // the same quantity as measured; NAN: it was not measured
     double error = 0;      // standard error of an estimate from a sample; 0: no estimate
     struct Interval {
-        // theta: the Ritz value; lower, upper: the ends of an interval that contains the eigenvalue.
+        // theta: the Ritz value; lower, upper: ends of an interval that contains the eigenvalue.
         double theta, lower, upper;
     };
     std::optional<Interval> interval{}; // only of certificates of eigenvalues
@@ -48,8 +48,8 @@ struct ErrorBars {
     // sd: standard deviations of the replicates. lower, upper: the percentiles of the replicates
     // between which the share `level` of them lies.
     std::vector<double> sd, lower, upper;
-    // noise: the upper end of the interval of the first eigenvalue beyond the requested ones, which
-    // is computed only for this purpose.
+    // noise: the upper end of the interval of the last eigenvalue that was computed, which lies
+    // beyond the requested ones; 0 if the whole spectrum was computed.
     double level = 0.95, noise = 0;
     int64_t replicates = 0;
     int64_t above_noise() const;                       // leading components whose interval lies above noise

@@ -133,8 +133,8 @@ double longest_row(const SparseSource &rows) {
 } // namespace
 
 // Refuses centres with which kernel values may overflow, by the check that a fit applies to its
-// data. The limits are twice as high here (room for a factor of 4 instead of 8), because rounding
-// may have moved the centres.
+// data, and negative entries if the kernel needs values >= 0. The limits on overflow are twice as
+// high here (they leave a factor of 4 instead of 8), because rounding may have moved the centres.
 void Model::check_centres() const {
     if (!missing_.empty() || !centres_ || m() == 0 || has_frequencies()) return;
     const bool f32 = dtype() == MERCER_F32, sparse = centres_->kind() == Source::Kind::sparse;

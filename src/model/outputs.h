@@ -17,8 +17,8 @@ struct Output {
     int32_t dtype = 0; // 0: the type of the model
 };
 
-// The caller's array for one output. It has the type of the output, or f64 if that is f32. A null
-// data pointer means that the output is not wanted.
+// The caller's array for one output. It has the type of the output; for an output in f32 it may
+// also have the type f64. A null data pointer means that the output is not wanted.
 class Target {
   public:
     // rows: the rows that are computed, possibly a selection; the view has one row for every row

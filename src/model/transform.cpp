@@ -116,10 +116,11 @@ void put_residual(const Model &model, const OutputOptions &, int64_t row, const 
     outs->put(row, std::max(value, 0.0));
 }
 
-// ---- the pass that computes these values
+// ---- the pass that computes the values of all rows
 
 // The first column of each part in W = [A, v, nu, w / n]; -1 for a part that no operation needs or
-// the model does not have. r: the number of columns of A, which come first; count: of all columns.
+// the model does not have. r: the number of columns of A, which come first; count: the number of
+// all columns.
 struct Columns {
     int64_t r = 0, v = -1, nu = -1, w = -1, count = 0;
     Columns(const Model &model, unsigned needs) {
@@ -146,8 +147,8 @@ void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> 
     if (at.r > 0) w.columns(0, tensor_data<T>(*model.tensor("A")), at.r);
     if (at.nu >= 0) w.column(at.nu, tensor_data<double>(*model.tensor("nu")), 1);
     if (at.w >= 0) w.column(at.w, tensor_data<double>(*model.tensor("w")), 1 / static_cast<double>(model.n()));
-    // If |g| is at most this small share of sum |v|, x is so far from all centres that kernel values
-    // underflow; relative_row then computes them again.
+    // If |g| is at most this small share of sum |v|, x is so far from all centres that kernel
+    // values underflow; relative_row then computes them again.
     double far = 0;
     if (at.v >= 0) {
         const double *v = tensor_data<double>(*model.tensor("v"));

@@ -190,8 +190,8 @@ void GramOperator<T>::dense(Run &run, double *a, int64_t lda) const {
         for (int64_t i = 0; i < k.rows; ++i)
             for (int64_t j = k.bi == k.bj ? k.row0 + i : 0; j < k.cols; ++j) {
                 const double value = static_cast<double>(k.values[i * k.stride + j]);
-                // Refused here, because an error of the solver would not name the kernel as the
-                // cause.
+                // The value is refused here, because an error of the solver would not name the
+                // kernel as the cause.
                 if (!std::isfinite(value))
                     fail(MERCER_E_NUMERICAL,
                          "the kernel gave %g for centres %" PRId64 " and %" PRId64 ", must be finite%s",

@@ -35,7 +35,7 @@ class GramOperator : public Operator {
     void diagonal(Run &run, double *d) const override;
     Fidelity fidelity() const override { return {0, kernel_.is_psd()}; }
     // Computes the columns, n kernel values each, even if all values are stored. Therefore they
-    // have the same bits in both cases.
+    // have the same bits whether values are stored or streamed.
     void columns(Run &run, const int64_t *index, int64_t count, double *out, int64_t ldo) const override;
     // Makes one pass over the tiles I <= J; fails with E_NUMERICAL if a sum is not finite. Entries
     // err by a few units of rounding of T; they are shifted, squared and summed in f64.

@@ -35,8 +35,8 @@ void RankOperator::diagonal(Run &run, double *d) const {
     }
 }
 
-// The added matrix is exact, so the distance remains that of the base. If a c is negative, the sum
-// is not known to be positive semi-definite.
+// The added matrix is exact, so the distance remains that of the base. If an entry of c is
+// negative, the sum is not known to be positive semi-definite.
 Fidelity RankOperator::fidelity() const {
     Fidelity out = base_.fidelity();
     out.positive = out.positive && std::all_of(c_.begin(), c_.end(), [](double c) { return c >= 0; });

@@ -1,4 +1,4 @@
-// The only maker of base operators: the kernel matrix of given rows, according to a plan.
+// All base operators are made here: the kernel matrix of given rows, according to a plan.
 #pragma once
 #include "gram.h"
 #include "paired.h"
@@ -7,7 +7,7 @@ namespace mercer {
 
 struct GramPlan;
 // Makes another base operator in place of the kernel matrix, for instance one of sampled or rounded
-// values; what it says of itself (Operator::fidelity) decides what a model made with it may claim.
+// values; the fidelity() of this operator decides what a model made with it may claim.
 using MakeBase = std::unique_ptr<Operator> (*)(Run &run, const KernelRows &rows, const GramPlan &plan);
 
 struct GramPlan {

@@ -14,8 +14,9 @@ using Fill = std::function<void(int64_t row0, int64_t rows, double *to, int64_t 
 // Receives all rows of a product, row-major, and may overwrite them.
 using Take = std::function<void(double *y, int64_t stride)>;
 
-// How the matrix A of an operator relates to the matrix K of exact kernel values for which it is
-// used. If A is scaled and centred, K is, too. Lifts ask for it before they claim anything about K.
+// How the matrix A of an operator relates to the matrix K of exact kernel values that it stands
+// for. If A is scaled and centred, K is, too. Lifts call Operator::fidelity before they claim
+// anything about K.
 struct Fidelity {
     // Upper bound of the spectral norm |A - K|, rounding aside. 0: each value of A is that of K, up
     // to rounding of its type; infinite: no bound is known.
@@ -53,8 +54,8 @@ class Operator {
     // Writes these sums for all rows i. Unless a class knows better, it computes them from all
     // columns, 256 at a time.
     virtual void row_squares(Run &run, const Squares &of, double *out) const;
-    // Kernel values that this operator has computed so far; those of an operator that it wraps are
-    // counted there.
+    // Kernel values that this operator has computed so far. An operator that wraps another one does
+    // not count the kernel values of that operator.
     virtual int64_t kernel_evaluations() const { return 0; }
 
     // Applies the operator to columns of blocks; q and y must not overlap.

@@ -17,7 +17,8 @@ struct PlanTask {
     bool rows;            // centres are rows of the data; otherwise new points, which need a factor of their own
     int64_t handed;       // bytes of the factor that the reducer hands to the lift; 0: none
     double tol = 0;       // tolerance of the solver that `auto` needs; 0: that of the recipe
-    // As in Prepared. Forecasts have not read the data, and assume that f32 serves.
+    // Rough products and start vectors may be computed in f32, as in Prepared. Forecasts have not
+    // read the data, and assume that they may.
     bool f32_serves = true;
     bool represents_rows = false; // the weight of each centre is the total weight of the rows assigned to it
 };

@@ -141,8 +141,8 @@ std::vector<Recipe::Row> Recipe::rows() {
     return out;
 }
 
-// Finds a row by its full name. The last word of the name suffices if no other row ends in it, or
-// if among those that do, one has the flag MERCER_SHORT.
+// Finds a row by its full name. The last word of the name suffices if only one row ends in it, or
+// if one of the rows that end in it has the flag MERCER_SHORT.
 Recipe::Row Recipe::find(const std::string &asked) {
     std::string name = plain(asked);
     std::vector<Row> all = rows(), shorts;

@@ -1,6 +1,7 @@
-/* Offsets and sizes of every public struct, as they are on all 64-bit platforms. A line may be added at the end of a struct
- * (with its new size), none may change: from MERCER_ABI 1 on that would break programs and plugins that are out there.
- * symbols.py sees that no struct and no field is missing here. Compiled as C and as C++. */
+/* Offsets and sizes of every public struct, as they are on all 64-bit platforms. A field may be
+ * added at the end of a struct, which changes the struct's size here; all other lines must stay,
+ * because from MERCER_ABI 1 on a change would break existing programs and plugins. symbols.py
+ * checks that no struct and no field is missing here. This file is compiled as C and as C++. */
 #include <mercer/plugin.h>
 
 #ifdef __cplusplus

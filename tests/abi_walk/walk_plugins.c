@@ -69,9 +69,10 @@ static void pivot_rule(mercer_context *ctx, const char *delta) {
     mercer_data_destroy(data);
 }
 
-/* The pivot rule of the reducer `descent`, on whole rows: each pivot must lower the trace of the
- * residual most, which is the sum of squares of its row over its diagonal entry, as found here by
- * updating the whole residual matrix. The data are vectors, or objects known by their distances. */
+/* The pivot rule of the reducer `descent`, on whole rows: each pivot must be the row that lowers
+ * the trace of the residual most. Row j would lower it by the sum of squares of row j of the
+ * residual, divided by its diagonal entry; the test updates the whole residual matrix to find this.
+ * The data are vectors, or objects known by their distances. */
 static int32_t distances(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values) {
     (void)user;
     for (int64_t c = 0; c < count; c++) {

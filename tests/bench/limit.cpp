@@ -18,7 +18,8 @@ char *openblas_get_config(void);
 namespace limit {
 namespace {
 
-// A strip of a tile is written once and read by two products. It stays in L2 meanwhile.
+// A tile is computed in strips. A strip is written once, and stays in the L2 cache while up to two
+// products read it.
 constexpr int64_t TILE = 256, STRIP = 64;
 
 double seconds_of(const auto &work) {
@@ -236,7 +237,8 @@ double factor(const Points<T> &x, int64_t m, int threads) {
         Fresh<T> l(n * stride);
         for (int64_t s = 0; s < padded; s += ROUND) {
             const int64_t width = std::min(ROUND, padded - s);
-            const std::vector<T> pivots(static_cast<size_t>(padded * WIDE), T(-1e-3)); // replace their rows of L
+            const std::vector<T> pivots(static_cast<size_t>(padded * WIDE),
+                                        T(-1e-3)); // constants in place of the pivots' rows of L
             share_out(threads, tiles, [&](int, int64_t tile) {
                 const int64_t i = tile * ROWS, rows = std::min(ROWS, n - i);
                 T *here = &l[i * stride + s];
@@ -259,7 +261,7 @@ double transform(const Points<T> &x, const Points<T> &centres, int64_t r, int th
     const bool blas = blas_is_faster<T>();
     const int64_t p = blas ? r : pad(r, micro::LANES<T>);
     Fresh<T> a(m * p), f(x.padded * p), tiles(threads * STRIP * TILE);
-    std::fill_n(f.data(), x.padded * p, T(1)); // maps the pages of f, as those of a caller's array are
+    std::fill_n(f.data(), x.padded * p, T(1)); // maps the pages of f: those of a caller's array are mapped, too
     const BlasThreads one(1);
     const double seconds = seconds_of([&] {
         share_out(threads, strips, [&](int thread, int64_t strip) {

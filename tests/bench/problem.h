@@ -55,14 +55,14 @@ inline double eigenvalue_error(const std::vector<double> &values, const std::vec
 }
 
 // Adds the contestant Nystroem + PCA of scikit-learn. The number of landmarks is doubled from 32
-// until its eigenvalues are at least as accurate as ours, whose error is `error`. If they are not
-// accurate enough with 4096 landmarks, those are used, because any number that suffices would take
-// longer.
+// until its eigenvalues are at least as accurate as ours, whose error is `error`. If 4096 landmarks
+// are not enough for this, the contestant runs with 4096, because any number that suffices would
+// take longer.
 void against_nystroem(Bench &bench, Row &row, const Problem<float> &problem, const std::vector<double> &exact,
                       double error, double demanded);
 
-// The passes that a fit reports, and the least seconds that they take on this machine, which is the
-// sum of limit::pass over these passes.
+// The passes that a fit reports, and the least time that they can take on this machine: the sum of
+// limit::pass over these passes.
 class Passes {
   public:
     template <class T>

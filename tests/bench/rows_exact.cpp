@@ -1,4 +1,5 @@
-// Benchmark rows for exact kernel PCA. Whole fits are compared with the limit of their passes.
+// Benchmark rows for exact kernel PCA. The time of a fit is compared with the least
+// time that this machine needs for the same passes (problem.h).
 #include "problem.h"
 
 namespace {

@@ -1,5 +1,6 @@
-// Benchmark rows for diffusion maps and spectral clustering: full fits, which are compared with the
-// limit of their passes, and fits through a reducer.
+// Benchmark rows for diffusion maps and spectral clustering: fits of all rows, whose time is
+// compared with the least time that this machine needs for the same passes (problem.h), and fits
+// through a reducer.
 #include "problem.h"
 
 namespace {
@@ -17,7 +18,8 @@ std::function<double()> fits(std::shared_ptr<mercer::Recipe> recipe, std::shared
     };
 }
 
-// Checks lambda_1 ... of the walk on the rows against ARPACK on the stored f64 matrix.
+// Checks the eigenvalues lambda_1, lambda_2, ... of the random walk on the rows against ARPACK on
+// the stored f64 matrix.
 void check_walk(Bench &bench, Row &row, const Json &report, const std::string &path, double allowed) {
     try {
         const std::vector<double> exact = bench.python.ask("walk_eigenvalues", path, {SIGMA, double(R), 1}).values;

@@ -19,7 +19,7 @@ void methods(Bench &bench, Row &row, const Table<float> &x, double sigma) {
         {"nystrom", {{"reducer.m", few(2000)}}},
         {"subsampled", {{"reducer.m", few(2000)}}},
     };
-    std::vector<double> exact; // of the first way, kpca
+    std::vector<double> exact; // the eigenvalues of the first entry of ways, kpca
     for (auto [method, settings] : ways) {
         std::string name = method;
         for (const auto &[key, value] : settings) name += " " + value;

@@ -91,8 +91,8 @@ double left_open(const Json &report) {
 
 // Returns a recipe of the second strategy that certifies the accuracy. If `auto` took this
 // strategy, m and the number of rows of the residual are those of its fit. Otherwise m is doubled,
-// from the m of auto's last attempt on, until the accuracy is certified. If a quarter of the rows
-// is not enough, there is no such recipe.
+// from the m of auto's last attempt (or 128) on, until the accuracy is certified. If a quarter of
+// the rows is not enough, there is no such recipe.
 template <class Fit>
 std::optional<mercer::Recipe> approximate(Bench &bench, double sigma, const Json &report, int64_t n, Fit &&fit) {
     const Json &attempts = report["strategy"]["attempts"];

@@ -24,7 +24,7 @@ void many(Bench &bench, Row &row, int64_t size) {
     auto problem = std::make_shared<Problem<T>>(bench, row, clusters<T>(n, D, 20, 1), SIGMA);
     const Table<T> head{few, D, {problem->x.values.begin(), problem->x.values.begin() + few * D}};
     auto model = std::make_shared<mercer::Model>(model_of(bench, head, m));
-    auto scores = std::make_shared<std::vector<T>>(static_cast<size_t>(n * R), T(1)); // not new memory
+    auto scores = std::make_shared<std::vector<T>>(static_cast<size_t>(n * R), T(1)); // its pages are mapped
     const mercer::Run run = bench.run();
     const auto transform = [=] {
         Clock clock;

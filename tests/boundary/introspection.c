@@ -252,7 +252,7 @@ static void models_say_what_goes_in_and_what_the_kernel_sees(void **state) {
 }
 
 /* Checks that each status has the number and the summary that it has in mercer.h, where the summary
- * is the comment after NAME = 7. */
+ * is the comment after "NAME = number,". */
 static void statuses_are_listed(void **state) {
     (void)state;
     int64_t count = 0;

@@ -40,8 +40,8 @@ static void broken_modules(void **state) {
         refused(path, cases[c].why);
         refused(path, cases[c].why); /* the second attempt must give the same answer */
 
-        /* By name, from a folder, the message must be the same, and other kernels must still
-         * work. */
+        /* If the folder is searched and a recipe asks for the kernel by name, the message must be
+         * the same, and other kernels must still work. */
         mercer_context *context = new_context();
         mercer_recipe *recipe = new_recipe(context, NULL);
         MUST(mercer_context_add_plugins(context, folder));

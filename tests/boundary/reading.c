@@ -1,6 +1,6 @@
-/* Checks that mercer_data_read returns the rows that were given in any form, and that
- * mercer_row_check accepts the same values as mercer_recipe_set and refuses others with the same
- * messages. */
+/* Checks that mercer_data_read returns the rows of the data, whatever form they were given in, and
+ * that mercer_row_check accepts the same values as mercer_recipe_set and refuses others with the
+ * same messages. */
 #include "temp_folder.h"
 
 #include <math.h>

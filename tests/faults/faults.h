@@ -16,16 +16,16 @@ enum { SHORT_COUNT = -1, DEPTH = 40 }; /* SHORT_COUNT, instead of an errno: tran
 
 struct fault {
     int kind;
-    int lasting; /* 1: all that follow fail, too, until the library's function returns */
-    int64_t nth; /* which one fails, counted from 1; 0: none */
+    int lasting; /* 1: all later ones fail, too, until the library's function returns */
+    int64_t nth; /* number of the allocation or call that fails, counted from 1; 0: none */
     int error;   /* the errno of a failing system call, or SHORT_COUNT */
     int reserved;
 };
 
 void faults_begin(void);                    /* must be called once, before the other functions */
 void faults_arm(const struct fault *fault); /* sets the fault and restarts the counts at 0 */
-/* Faults occur only while this is on, which it is during a call to the library. If the fault has
- * occurred, switching off ends it. */
+/* Switches faults on or off. They occur only while they are on, so tests switch them on for each
+ * call to the library. A fault that has occurred ends when faults are switched off. */
 void faults_watch(int on);
 
 /* From now on stores the place of each allocation, a hash of its callers, in to[0], to[1], ... up

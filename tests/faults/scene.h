@@ -1,5 +1,6 @@
-// The calls that a scenario makes. A call that meets the fault must give the right answer, change
-// nothing, and succeed when it is repeated. So each scenario runs to its end with the same result.
+// The calls that a scenario makes. A call that fails because of the fault must return its status
+// and its error text, change nothing, and succeed when it is repeated. So each scenario runs to its
+// end with the same result.
 #pragma once
 #include "faults.h"
 

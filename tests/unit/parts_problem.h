@@ -89,9 +89,9 @@ void expect_error(int32_t code, const std::string &words, Body &&body) {
     TEST_ASSERT_TRUE_MESSAGE(text.find(words) != std::string::npos, text.c_str());
 }
 
-// A caller's chunk callback over the rows of a matrix. Unless any_order is set, it counts as wrong
-// the calls from another thread, and the calls for rows that neither continue a pass nor begin one.
-// If `once` is set, only one pass may begin.
+// A caller's chunk callback over the rows of a matrix. Unless any_order is set, `wrong` counts the
+// calls that come from another thread or ask for rows that neither continue a pass nor begin one. If
+// `once` is set as well, only one pass may begin.
 struct Feed {
     const Matrix *x;
     bool any_order = false, once = false;

@@ -42,7 +42,7 @@ inline PivotStop stop_at(int64_t m, double mse = 0, double maxerr = 0, double tr
     return {m, mse, maxerr, trace};
 }
 
-// The results of a factor as plain arrays. L is 0 if the factor does not store it.
+// The results of a factor as plain arrays. If the factor does not store L, `factor` holds zeros.
 struct Result {
     std::vector<int64_t> index;
     Matrix factor;

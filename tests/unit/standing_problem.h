@@ -77,8 +77,8 @@ inline Vector means(const Matrix &k, const Vector &q) {
     return out;
 }
 
-// Returns the matrix of sqrt(p_i q_j) <x_i - mean of x, y_j - mean of y>. If it is not centred, the
-// means are not subtracted.
+// Returns the matrix of sqrt(p_i q_j) <x_i - mean of x, y_j - mean of y>. If `centred` is false,
+// the means are not subtracted.
 inline Matrix weighed(Matrix k, const Vector &p, const Vector &q, bool centred) {
     const Vector rows = means(k, q), columns = means(oracle::transposed(k), p);
     const double both = oracle::dot(rows.data(), p.data(), k.rows);

@@ -1,5 +1,5 @@
-// Tests of certificates: the formula is compared with its naive form, and bounds with exact
-// eigenvalues and subspaces, using moments of rows that leave nothing to chance.
+// Tests of certificates: the upper bound is compared with a naive form of its formula, and bounds
+// with exact eigenvalues and subspaces, using moments of rows that leave nothing to chance.
 // test_certify_coverage tests how often bounds fail, and test_certify_rows how rows are sampled.
 #include "certify_problems.h"
 #include "unity_cpp.h"
@@ -75,7 +75,6 @@ void test_all_rows() {
     }
 }
 
-// The naive form of the upper bound: bisection over t, with eigenvalues from Jacobi rotations.
 oracle::Matrix as_matrix(const Dense &a, int64_t p) {
     oracle::Matrix out(p, p);
     for (int64_t i = 0; i < p; ++i)
@@ -86,6 +85,7 @@ oracle::Vector jacobi(const oracle::Matrix &a) {
     oracle::Matrix vectors;
     return oracle::eigen(a, vectors);
 }
+// The naive form of the upper bound: bisection over t, with eigenvalues from Jacobi rotations.
 double naive_upper(const RitzSpectrum &spectrum, const RowMoments &rows, double norm, double events, double failure,
                    int64_t i) {
     const int64_t p = spectrum.p();
@@ -176,8 +176,8 @@ void test_monotone() {
     }
 }
 
-// The sampled rows must reveal that E is not positive semi-definite. With an eta that is large
-// enough, they must be consistent with it.
+// The sampled rows must reveal that E is not positive semi-definite. If eta is so large that
+// E + eta is positive semi-definite, the rows must be reported as consistent.
 void test_indefinite() {
     mercer_run settings = one_thread();
     Run run({}, &settings);
@@ -299,7 +299,7 @@ void test_residuals() {
     const Bounds close = residual_bounds({3, 3}, {0.1, 0.1}, 3, 0, true);
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 3 + std::sqrt(2) * 0.1, close.upper[0]);
     TEST_ASSERT_TRUE(close.conditional);
-    const Bounds below = residual_bounds({1}, {0.5}, 2, 0, true); // rest > theta: [[1, c], [c, 2]]
+    const Bounds below = residual_bounds({1}, {0.5}, 2, 0, true); // rest > theta; [[1, 0.5], [0.5, 2]] attains this
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 1.5 + std::sqrt(0.5), below.upper[0]);
     const Bounds rough = residual_bounds({3, 1e-9}, {0.1, 0.1}, 1, 0, true, 1e-8); // images are accurate to 1e-8
     const Bounds sure = residual_bounds({3, 1e-9}, {0.1, 0.1}, 1, 0, true);

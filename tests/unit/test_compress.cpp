@@ -1,6 +1,6 @@
 // Tests of compression against naive formulas: T = K_BB^-1 K_BC by elimination, the projected
 // vectors, and the properties that define the nearest orthonormal components. Also tests all lifts,
-// sparse rows and objects, that bits and bytes are reproducible, and what is refused.
+// sparse rows and objects, bitwise reproducibility, and refusals.
 #include "derive/derive.h"
 #include "outputs_problem.h"
 
@@ -46,7 +46,7 @@ Model compress(Session &session, const Model &model, const Settings &settings, c
 
 // ---- naive formulas
 
-// Solves M X = Y by elimination with column pivots in long double.
+// Solves M X = Y by Gauss-Jordan elimination with partial pivoting, in long double.
 Matrix solve(const Matrix &m, const Matrix &y) {
     const int64_t n = m.rows, width = n + y.cols;
     std::vector<std::vector<long double>> a;
@@ -223,7 +223,7 @@ void test_orthonormal() {
 }
 
 // The weighted mean of the scores over the rows of the fit must be 0, as it is for the original
-// model. The mean of the errors is then 0 as well.
+// model. The errors of the scores then have mean 0, too.
 void test_centring() {
     Session session;
     const Matrix x = points(150, 7);
@@ -253,14 +253,14 @@ void test_all_centres() {
         TEST_ASSERT_EQUAL_DOUBLE(0, report(after, "/compressed/residual/0").get<double>());
         TEST_ASSERT_EQUAL_INT64(80, report(after, "/from/0/m").get<int64_t>());
     }
-    // All centres that are linearly independent up to rounding are kept. Pivots end where residuals
-    // are about 1e-10, so the scores must be accurate to the root of this, 1e-5.
+    // All centres that are linearly independent up to rounding are kept. The selection of pivots
+    // ends at residuals of about 1e-10, so the scores must be accurate to the root of this, 1e-5.
     const Model after = compress(session, model, {{"reducer.trace", "1e-12"}});
     expect_near(session.apply(model, q).v, session.apply(after, q).v, 1e-5, "full rank");
 }
 
-// Equal rows must become one centre. With fewer centres than components, only as many orthonormal
-// components as centres remain, but all components that need not be orthonormal.
+// Equal rows must become one centre. If there are fewer centres than components, only as many
+// components remain as there are centres, or all of them if orthonormal = false.
 void test_little_rank() {
     Session session;
     Matrix x = points(60, 10), q = points(10, 4);

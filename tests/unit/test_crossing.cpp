@@ -114,8 +114,9 @@ Settings with(Settings settings, const char *name, const char *value) {
     return settings;
 }
 
-// Checks that the model is the same from each source. f32 data and distances are rounded, so that
-// eigenvalues <= 1 may differ by 1e-5 and 1e-10.
+// Checks that the model is the same from each source. Eigenvalues, which are at most 1, may differ
+// by 1e-5 for f32 data and by 1e-10 for the other sources, because values such as distances are
+// rounded.
 void same_from_all(Session &session, Problem &problem, const char *method, const Settings &settings, bool weights,
                    bool landmarks, const Vector &right, double allowed) {
     TempFolder folder;

@@ -92,8 +92,8 @@ void test_table() {
             }
 }
 
-// The same for weighted, sparse and dense data and for objects, centred or not, and within a
-// budget.
+// Compares forecasts with fits for weighted, sparse and dense data and for objects, centred or not,
+// and within a budget.
 void test_kinds_of_data() {
     Session session;
     constexpr int64_t n = 1200, d = 5;
@@ -320,8 +320,8 @@ void test_flops_of_less_rank() {
     mercer_data_destroy(data);
 }
 
-// The number of values that a user kernel is asked for must be the reported one, except for k(x, x)
-// of the rows: each is the diagonal entry of a block of 16 x 16 values.
+// The fit must ask a user kernel for as many values as it reports, except for k(x, x) of the rows:
+// these are the diagonals of blocks of 16 x 16 values, so that the kernel computes 16 for each row.
 void test_values_are_counted() {
     Session session;
     constexpr int64_t n = 2000;

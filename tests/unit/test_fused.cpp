@@ -65,8 +65,8 @@ bool same_bits(T a, T b) {
     return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-// A panel of `count` points at growing distances from the origin, so that exponents range from 0 to
-// far below underflow.
+// A panel of `count` points whose distances from the origin grow within each group of 64, so that
+// exponents range from 0 to far below underflow.
 template <class T>
 struct Panel {
     int64_t count, d;
@@ -191,8 +191,9 @@ void test_bits() {
     }
 }
 
-// Checks that the checked functions return the largest value * -halves of the m x n requested
-// entries, although the panels have more points.
+// Checks what the checked functions return: the largest product of an entry (for finish_checked, of
+// a dot product) and -(half_i + half_j), taken over the m x n requested entries only, although the
+// panels have more points.
 template <class T>
 void check_worst() {
     Panel<T> x(ld, 5, 5), y(ld, 5, 6);

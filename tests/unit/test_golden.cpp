@@ -20,7 +20,8 @@ Matrix query() {
 
 void check(Session &session, const Model &model, const Vector &lambda, const Vector &z) {
     expect_near(model.vector("lambda"), lambda, tolerance::printed, "lambda");
-    // The library and the golden data choose signs by the same rule.
+    // The library and the golden data choose the signs of components by the same rule (sign_of in
+    // lift.h).
     expect_near(session.apply(model, query()).v, z, tolerance::printed, "z(q)");
 }
 

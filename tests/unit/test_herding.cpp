@@ -121,8 +121,8 @@ void test_repeats() {
     TEST_ASSERT_TRUE(std::fabs(out.weights[0] - 20) <= 1.5 && std::fabs(out.weights[1] - 10) <= 1.5);
 }
 
-// Checks the conditions that no other p >= 0 on the drawn rows, with the same sum, is better:
-// K p - mu is the same number for all rows with p > 0, and not smaller for the others.
+// Checks the optimality conditions: K p - mu is the same number for all drawn rows with p > 0, and
+// not smaller for the other drawn rows. Then no other p >= 0 on them with the same sum is better.
 void test_optimal() {
     for (double sigma : {0.3, 1.0, 4.0})
         for (int64_t m : {1, 2, 40, 150})

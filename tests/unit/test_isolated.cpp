@@ -1,5 +1,5 @@
 // Tests the report of the methods based on a random walk if some rows are far from all others: it
-// must name these rows and say what helps. It must not warn of groups that the data do have.
+// must name these rows and say what helps. Genuine groups of rows must cause no warning.
 #include "outputs_problem.h"
 
 #include <algorithm>
@@ -81,8 +81,8 @@ void test_numbers() {
     TEST_ASSERT_NOT_NULL(std::strstr(info(means, "/warnings/0").c_str(), " centre "));
 }
 
-// No warning may follow for groups that the data do have: two groups of equal size, a tenth of the
-// rows, and a distant row of large weight. The same holds for data of two rows.
+// Genuine groups of rows must cause no warning: two groups of equal size, a tenth of the rows, and
+// a distant row of large weight. The same holds for data of two rows.
 void test_not_found() {
     Session session;
     Matrix tenth = groups(120, 0);

@@ -83,8 +83,8 @@ struct Said {
     std::vector<int64_t> places;
 };
 
-// Calls dense, apply and diagonal of the operator; from the second call on, it knows the mean.
-// about: the operator begins with another point than 0 in place of the mean.
+// Calls dense, apply and diagonal of the operator. The first call computes the mean, which the
+// others use. about: the operator is given a point other than 0 as its guess of the mean.
 template <class T>
 Said<T> say(const Problem &problem, bool weighted, bool centred, int64_t threads, bool about) {
     mercer_run settings = with_threads(threads);
@@ -193,9 +193,10 @@ Matrix turned_to(Matrix z, const Matrix &like) {
     return z;
 }
 
-// Both fits compute eigenpairs of the same matrix, by passes with residuals of at most tol theta_1.
-// Eigenvalues therefore differ by rounding, and vectors by tol / gap. sigma = 1 keeps the centres
-// so far apart that passes in f32 are possible.
+// Compares a fit by passes with a fit by the dense problem. Both compute eigenpairs of the same
+// matrix, and passes end at residuals of at most tol theta_1. Eigenvalues therefore differ by
+// rounding, and vectors by tol / gap. sigma = 1 keeps the centres so far apart that passes in f32
+// are possible.
 void test_fits() {
     Session session;
     const Matrix x = oracle::clusters(6000, 4);

@@ -1,7 +1,9 @@
-// Kills processes while they write models and checkpoints. Afterwards the file must be one that was
-// written completely, a checkpoint also not older than before, and the next write must leave no
-// other file in the folder. Only a file that did not exist before may be missing. Usage: test_kills
-// [COUNT]
+// Kills processes while they write models and checkpoints. After a kill, the file must be one that
+// was written completely, and a checkpoint must be at least as new as the last one before the kill.
+// The next write must leave no other file in the folder. Only a file that did not exist before may
+// be missing.
+//
+// Usage: test_kills [COUNT], where COUNT is the number of kills for each kind of file.
 #include "io/files.h"
 #include "lift/solver_state.h"
 #include "session.h"

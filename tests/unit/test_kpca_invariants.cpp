@@ -39,7 +39,8 @@ struct Bounds {
 void same_model(Session &session, const Model &a, const Model &b, const Matrix &qa, const Matrix &qb,
                 const Bounds &bounds, const char *what) {
     expect_near(a.vector("lambda"), b.vector("lambda"), bounds.matrix, what);
-    // signs follow the largest entry of A, which two models of the same function may have at different centres
+    // Signs follow the largest entry of A, which two models of the same function may have at
+    // different centres.
     Matrix sa = session.apply(a, qa), sb = session.apply(b, qb);
     for (int64_t j = 0; j < sa.cols; ++j) {
         double agree = 0;
@@ -140,7 +141,7 @@ void test_identities() {
         }
         TEST_ASSERT_DOUBLE_WITHIN(n * bounds.score(), 0, sum); // centred scores
         TEST_ASSERT_DOUBLE_WITHIN(bounds.score(), b_nu, b[static_cast<size_t>(i)]);
-        TEST_ASSERT_TRUE(a(largest, i) > 0); // the sign rule
+        TEST_ASSERT_TRUE(a(largest, i) > 0); // the rule that chooses signs (sign_of in lift.h)
     }
     // With all components, the eigenvalues must sum to the total, and no residual must be left.
     Model all = session.fit(x, with(base, "components", "80"));

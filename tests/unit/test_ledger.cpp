@@ -1,7 +1,7 @@
 // Checks what a mergeable model promises (src/model/ledger.h): the terms of its ledger add up to
-// the squared lengths of all rows, and its components are orthonormal, where each is weighted by
-// its variance. Also checks which models have a ledger, and that it is kept when a model is made
-// from tensors.
+// the squared lengths of all rows, and its components are orthonormal; an error of two components
+// counts in proportion to the root of the product of their variances. Also checks which models have
+// a ledger, and that it is kept when a model is made from tensors.
 #include "session.h"
 
 #include <nlohmann/json.hpp>

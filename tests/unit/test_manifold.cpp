@@ -257,7 +257,8 @@ void test_disconnected() {
     for (const int64_t n : {60, 1200})
         for (const int64_t blobs : {2, 3}) {
             Matrix x = oracle::Numbers(8).matrix(n, 2);
-            // The sizes of the blobs do not increase, so that clusters have the numbers of blobs.
+            // No blob is larger than the one before it. Clusters are numbered by decreasing weight,
+            // so each has the number of its blob.
             auto blob = [&](int64_t i) { return i % 6 < 3 ? 0 : blobs == 2 || i % 6 < 5 ? 1 : 2; };
             for (int64_t i = 0; i < n; ++i) x(i, 0) += 100 * static_cast<double>(blob(i));
             const Model model = session.fit(
@@ -478,8 +479,8 @@ void test_missing() {
     }
 }
 
-// A fit that ended at its limit of passes must continue from its checkpoint to bitwise the model of
-// an uninterrupted fit. Fits of other methods must refuse this checkpoint.
+// A fit that ended at its limit of passes must continue from its checkpoint, and its model must be
+// bitwise equal to that of an uninterrupted fit. Fits of other methods must refuse this checkpoint.
 void test_checkpoint() {
     Session session;
     const TempFolder folder;

@@ -182,8 +182,8 @@ void test_refused() {
     TEST_ASSERT_EQUAL_INT(MERCER_E_ARGUMENT, mercer_data_from_matrix(&none, session.context, &view, 3));
 }
 
-// A matrix from a file must give bitwise the eigenvalues of the matrix in memory. It counts in the
-// budget while it is read, and has no columns.
+// A matrix from a file must give bitwise the same eigenvalues as the matrix in memory. It counts in
+// the budget while it is read, and has no columns.
 void test_files() {
     Session session;
     TempFolder folder;

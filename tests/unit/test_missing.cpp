@@ -1,6 +1,6 @@
-// Fits must ignore rows with a missing value: results are bitwise those without these rows, for
-// each source of rows, method and output. Columns with a length must act as if they had been
-// divided by it.
+// Fits must ignore rows with a missing value: results must be bitwise equal to those of the data
+// without these rows, for each source of rows, method and output. Columns with a length must act
+// as if they had been divided by it.
 #include "session.h"
 #include "temp_files.h"
 
@@ -210,8 +210,9 @@ void fails(Session &session, mercer_data *data, const Settings &settings, int32_
     TEST_ASSERT_TRUE_MESSAGE(std::strstr(mercer_last_error(), part), mercer_last_error());
 }
 
-// Rows and columns of incomplete rows must be NaN. All other entries must be bitwise those without
-// the incomplete rows; these must not influence the input map or the bandwidth either.
+// Rows and columns of incomplete rows must be NaN. All other entries must be bitwise equal to those
+// computed without the incomplete rows, which must not influence the input map or the bandwidth
+// either.
 void test_kernel_matrix() {
     Session session;
     const Matrix x = points(), y = points(200, 9), left = complete(x);

@@ -262,7 +262,7 @@ void test_rank() {
                     for (int64_t j = 0; j < 3; ++j) block.write(j, 0, n, u.data() + j * n);
                     return std::make_unique<RankOperator>(*centred, columns(block), c);
                 });
-                if (first.empty() && n < 100) // as in test_weighted, with three more terms
+                if (first.empty() && n < 100) // 60 instead of the 50 of test_weighted: three more terms
                     check_all(out, plus_rank(weighted(problem.gram(), s, true), u, c),
                               tolerance::sum(n, 60, tolerance::u64), tolerance::u64);
                 TEST_ASSERT_TRUE(first.empty() || first == out);
@@ -384,9 +384,10 @@ void test_products_alone() {
     check_all(out, a, 0, tolerance::u64);
 }
 
-// Checks how wrappers change the fidelity of their base. Scales of up to 3 make its distance up to
-// 9 times as large. An added matrix changes nothing, but a subtracted one may make the sum
-// indefinite. The rough operator of a pair does not count.
+// Checks how wrappers change the fidelity of their base. Scales of up to 3 on both sides make the
+// bound of the distance from the exact matrix 9 times as large. An added matrix changes nothing,
+// but a subtracted one may make the sum indefinite. A pair has the fidelity of its exact operator,
+// whatever the fidelity of its rough one.
 void test_fidelity() {
     const int64_t n = 4;
     const Matrix a = Problem(n).gram();

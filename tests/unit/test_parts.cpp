@@ -1,5 +1,5 @@
-// Checks parts of data: a fit on a subset must be bitwise that on a copy of its rows, and so must
-// the fits on blocks of a stream.
+// Checks parts of data: a fit on a subset must be bitwise equal to a fit on a copy of its rows, and
+// so must a fit on each block of a stream.
 #include "parts_problem.h"
 
 #include "gram/object_matrix.h"
@@ -28,8 +28,8 @@ Fitted fit_of(const std::string &method, const Settings &settings, const Data &d
     return fit_rows(run, recipe_of(method, settings), data);
 }
 
-// Returns the landmarks that belong to the subset, as their positions in it, which are their row
-// numbers in a copy of the subset.
+// Returns, for each landmark that belongs to the subset, its position within the subset. In a copy
+// of the subset, this is the row number of the landmark.
 std::vector<int64_t> landmarks_in(const std::vector<int64_t> &landmarks, const std::vector<int64_t> &numbers) {
     std::vector<int64_t> out;
     for (int64_t row : landmarks)
@@ -175,7 +175,8 @@ std::vector<Fitted> fits_of_blocks(Run &run, RowBlocks &blocks, const Recipe &re
 }
 
 // Reads blocks from a callback that gives its rows only once, of known or unknown number, and from
-// rows in memory. The fit on each block must be bitwise that on a copy of its rows.
+// rows in memory. The fit on each block must be bitwise equal to a fit on a copy of its
+// rows.
 void test_blocks() {
     const Matrix x = oracle::clusters(n, d), weights = oracle::Numbers(5).matrix(n, 1, 0.5, 2);
     const std::vector<int64_t> landmarks = {691, 4, 40, 250, 253, 499, 600, 301, 7, 680};

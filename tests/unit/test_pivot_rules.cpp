@@ -527,7 +527,7 @@ void test_forecast() {
     TEST_ASSERT_TRUE(pivots.factor_bytes() >= 8 * 200000 * 100 && full.bytes > plain.bytes + 8 * 200000 * 90);
     stop.full = 0;
     TEST_ASSERT_EQUAL_INT64(plain.bytes, pivots.pivot_cost(task, shape, stop).bytes);
-    TEST_ASSERT_EQUAL_INT64(0, pivots.factor_bytes()); // the value for the last call
+    TEST_ASSERT_EQUAL_INT64(0, pivots.factor_bytes()); // it describes the last call of pivot_cost
 }
 
 // The memory that a rule with passes takes must stay within its forecast.

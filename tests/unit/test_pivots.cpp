@@ -133,7 +133,8 @@ void check_stops(uint64_t seed, int64_t most) {
                 TEST_ASSERT_DOUBLE_WITHIN(allowed, part.residual[i], got.residual[i]);
         }
     }
-    TEST_ASSERT_EQUAL_size_t(1, greedy<T>(matrix, stop_at(most, 1e9), problem.weights).index.size()); // at least one
+    // Growth chooses at least one pivot, even if the stop is met from the beginning.
+    TEST_ASSERT_EQUAL_size_t(1, greedy<T>(matrix, stop_at(most, 1e9), problem.weights).index.size());
 }
 
 void test_stops() {
@@ -171,7 +172,7 @@ void test_append() {
     const int64_t taken = factor.append(given.data(), static_cast<int64_t>(given.size()));
     const Result got = result_of(factor);
     TEST_ASSERT_EQUAL_INT64(static_cast<int64_t>(got.index.size()), 3 + taken);
-    Vector left = got.residual; // residuals after the first k columns, computed from the last k on
+    Vector left = got.residual; // residuals after the first k columns, for descending k
     for (int64_t k = got.factor.cols - 1; k >= 3; --k) {
         double most = 0;
         for (int64_t i = 0; i < n; ++i) left[static_cast<size_t>(i)] += got.factor(i, k) * got.factor(i, k);
@@ -259,7 +260,7 @@ void test_service() {
     };
     const Result blocks = run_service(k, service_stop(30), plain), columns = run_service(k, service_stop(30), squared);
     TEST_ASSERT_TRUE(blocks.index == columns.index && blocks.sweeps < 30 && columns.sweeps == 30);
-    run_service<float>(k, service_stop(20), plain); // its f64 copy of the factor is checked there
+    run_service<float>(k, service_stop(20), plain); // run_service checks the f64 copy of the factor
     for (size_t i = 0; i < blocks.factor.v.size(); ++i)
         TEST_ASSERT_DOUBLE_WITHIN(tolerance::pivots(30), blocks.factor.v[i], columns.factor.v[i]);
     TEST_ASSERT_TRUE(run_service(k, service_stop(80, blocks.mse * (1 + 1e-9)), squared).index == blocks.index);
@@ -273,7 +274,9 @@ struct Seen {
     bool right = true;
 };
 
-void test_rule() { // prefers high row numbers; must see the states in order; may fail
+// The rule prefers high row numbers, and its callbacks check that they see the states in order. Its
+// fifth update fails, which must end the growth with the error of the callback.
+void test_rule() {
     Matrix k = gaussian_gram(oracle::golden_points(), std::sqrt(0.32));
     Seen seen;
     mercer_pivot_rule rule = rule_of(MERCER_PIVOT_BOUND);
@@ -286,8 +289,8 @@ void test_rule() { // prefers high row numbers; must see the states in order; ma
     };
     rule.score = [](void *, const mercer_pivot_state *state, int64_t first, int64_t count, double *scores) {
         for (int64_t i = 0; i < count; ++i)
-            scores[i] =
-                state->residual[first + i] > 0 ? static_cast<double>(first + i) : 1e9; // of a pivot: must be ignored
+            scores[i] = state->residual[first + i] > 0 ? static_cast<double>(first + i)
+                                                       : 1e9; // the score of a pivot must be ignored
     };
     rule.update = [](void *user, const mercer_pivot_state *state, int64_t pivot, const double *column) {
         auto &seen = *static_cast<Seen *>(user);

@@ -1,9 +1,10 @@
-// Compares partial Cholesky of float32 data with float64, on data like real ones: few columns, rows
-// that repeat exactly or nearly, heavy tails, skewed columns. Clusters and cubes do not show how
-// drawn and given pivots affect an f32 factor.
+// Compares partial Cholesky in float32 with float64, on data like real ones: few columns, rows that
+// repeat exactly or nearly, heavy tails, skewed columns. Data in clusters, or uniform in cubes, do
+// not show how drawn and given pivots affect an f32 factor.
 //
 //   test_pivots_f32               n = 2500, m = 700, four kernels
-//   test_pivots_f32 N M           all kernels that are positive semi-definite, real data too where there are any
+//   test_pivots_f32 N M           all kernels that are positive semi-definite, and also the real
+//                                 data sets that are found
 #include "data_files.h"
 #include "pivots_problem.h"
 
@@ -14,7 +15,7 @@ bool all_of_it = false;
 
 // Returns rows with five correlated columns rounded to tenths, two log-normal ones and two with
 // heavy tails (of index 1.5). The second half of the rows repeats the first, every other row
-// exactly.
+// exactly and the rest nearly.
 Matrix like_real(int64_t n) {
     oracle::Numbers numbers(5);
     auto normal = [&] {
@@ -90,8 +91,9 @@ void grow(PartialCholesky<T> &factor, Rule rule, int64_t m) {
     }
 }
 
-// The f32 factor must neither fail nor end before the rank floor. Its pivots must be as good as
-// those of f64, and the residuals that it reports must be correct.
+// The f32 factor must not fail, and its growth may end before m pivots only if the numerical rank
+// is reached. Its pivots must be as good as those of f64, and the residuals that it reports must be
+// correct.
 void check(const Problem &problem, Rule rule, const std::string &what) {
     Run run({}, nullptr);
     const int64_t m = std::min(pivots_asked, problem.x.rows);
@@ -102,8 +104,8 @@ void check(const Problem &problem, Rule rule, const std::string &what) {
     grow(twice, rule, rule == Rule::given ? m : single.count());
     const double most = *std::max_element(same.residual(), same.residual() + same.n()); // the largest k(x, x)
     same.append(single.index(), single.count());
-    // As shares of the trace: what rows at the rank floor may leave, and u times the largest
-    // diagonal entry for each row.
+    // As shares of the trace: what remains if every residual is at the threshold of numerical rank
+    // (floor), and if every residual is u times the largest diagonal entry (u).
     const double scale = most * static_cast<double>(same.n()) / same.trace(), u = unit_roundoff(true) * scale,
                  floor = PartialCholesky<float>::relative_floor(single.count()) * scale, left = same.trace_left();
     if (all_of_it)

@@ -53,7 +53,9 @@ void test_rules() {
     check_rules<float>();
 }
 
-void test_naive() { // of a matrix that is read entry by entry; with weights for one seed
+// Compares a recomputed factor of a matrix that is read entry by entry with the naive algorithm.
+// One seed has weights.
+void test_naive() {
     for (uint64_t seed : {7, 8, 14}) {
         oracle::Numbers numbers(seed);
         const Matrix k = gaussian_gram(numbers.matrix(1200, 3), 0.4);
@@ -68,8 +70,8 @@ void test_naive() { // of a matrix that is read entry by entry; with weights for
     }
 }
 
-// Grows a factor by greedy pivots, given rows (one of them twice, one a pivot already), drawn
-// pivots, greedy ones up to an early stop, and more greedy ones.
+// Grows a factor in five steps: by greedy pivots; by given rows, of which one occurs twice and one
+// is already a pivot; by drawn pivots; by greedy pivots up to an early stop; and by more of them.
 void test_continued() {
     const Clusters data(3000);
     std::vector<int64_t> given = {5, 17, 2900, 17, 40};

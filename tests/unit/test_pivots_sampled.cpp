@@ -93,7 +93,7 @@ void test_law() {
     check_law(9, 3, ones, stop_at(3));
     check_law(9, 3, weights, stop_at(3));
     check_law(7, 4, {1, 1, 1, 2, 1, 1, 0.3}, stop_at(4));
-    check_law(9, 3, ones, stop_at(3, 0.7)); // some end after two pivots, inside a round
+    check_law(9, 3, ones, stop_at(3, 0.7)); // some selections end after two pivots, inside a round
 }
 
 // Rounds that accept many pivots must leave the same mean and variance of the residual as drawing

@@ -1,5 +1,5 @@
-// The lift `projected` (nystrom, gkpca) against golden data, against exact kernel PCA, and against
-// a naive solution in the span of the landmarks, with the factor stored and recomputed.
+// Compares the lift `projected` (nystrom, gkpca) with golden data, with exact kernel PCA, and with
+// a naive solution in the span of the landmarks, where the factor is stored or recomputed.
 #include "session.h"
 #include "tolerances.h"
 
@@ -111,8 +111,8 @@ void test_against_naive() {
     mercer_data *data = session.data(at);
     mercer_view view = landmarks.view();
     OK(mercer_data_attach(data, "landmarks", &view));
-    Model recomputed =
-        session.fit(data, with(settings, {{"reducer", "given"}, {"lift", "projected"}}), "nystrom"); // no row numbers
+    // The landmarks are points without row numbers, so the factor is recomputed.
+    Model recomputed = session.fit(data, with(settings, {{"reducer", "given"}, {"lift", "projected"}}), "nystrom");
     mercer_data_destroy(data);
     expect_near(recomputed.vector("lambda"), expected, 1e-9, "remade");
     expect_near(session.apply(recomputed, x).v, z.v, 1e-7, "remade scores");

@@ -193,7 +193,8 @@ class Judge {
         // would be exceeded less than once in 10^6.
         const double n = static_cast<double>(fits_often_);
         TEST_ASSERT_TRUE(static_cast<double>(often_) <= 0.2 * n + 5 * std::sqrt(0.16 * n));
-        // The bounds of these fits have delta = 10^-3 but fail far less often, so none may fail.
+        // The bounds of all other fits have delta = 10^-3 but fail far less often, so none of them
+        // may fail.
         TEST_ASSERT_EQUAL_INT64(0, rarely_);
     }
 

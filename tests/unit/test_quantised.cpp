@@ -1,6 +1,7 @@
-// Certificates of models whose centres represent rows, on random problems against a naive
-// computation: no bound is below the true error, measured errors are the true ones, more expensive
-// levels give tighter bounds, and bounds from pairs are wrong at most as often as they state.
+// Checks certificates of models whose centres represent rows, on random problems, against a naive
+// computation: no bound may be below the true error, measured errors must be the true ones, more
+// expensive levels must give tighter bounds, and bounds from pairs may be wrong at most as often as
+// they state.
 #include "standing_problem.h"
 #include "tolerances.h"
 

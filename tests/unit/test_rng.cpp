@@ -1,4 +1,5 @@
-// Golden values of the random numbers, on which every result depends, and their statistics.
+// Checks the random numbers, on which every result depends, against golden values, and checks their
+// statistics.
 #include "core/rng.h"
 #include "unity_cpp.h"
 

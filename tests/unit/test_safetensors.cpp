@@ -84,8 +84,8 @@ void test_large_stream() {
     expect_error(MERCER_E_MODEL, "tensor 'big' is truncated", [&] { read(file, false); });
 }
 
-// Checks that reading fails with E_MODEL and that the message names the damaged part. Unity sees
-// only failures, because there are thousands of mutations.
+// Checks that reading fails with E_MODEL and that the message names the damaged part. Macros of
+// Unity are called only for failures, because there are thousands of mutations.
 void expect_damage(const std::string &file, const std::string &what, std::vector<bool> sizes_known = {true, false}) {
     for (bool known : sizes_known) {
         std::string text = "accepted";

@@ -1,5 +1,5 @@
-// Several outputs of one call, "scores,t2,residual", must be what each of them is alone, but take
-// one read of the data and one evaluation of the kernel.
+// Several outputs of one call, "scores,t2,residual", must have the values that separate calls give,
+// but take one read of the data and one evaluation of the kernel.
 #include "outputs_problem.h"
 
 namespace {
@@ -71,8 +71,8 @@ void test_as_alone() {
         }
 }
 
-// A model with a denominator (ncut), and a row so far from all centres that its kernel values are
-// 0: density, labels and scores each treat such a row in their own way.
+// The model has a denominator (ncut), and one row is so far from all centres that its kernel values
+// are 0: density, labels and scores each treat such a row in their own way.
 void test_of_a_walk() {
     Session session;
     Matrix x = points(90, 3), q = points(50, 4);

@@ -90,8 +90,9 @@ void test_random_runs() {
     }
 }
 
-// Many blocks of rows. Some products in f32 overflow or are too inaccurate to decide any pair, and
-// some blocks are cut short because all their rows are left over.
+// The rows fill many blocks. Some products in f32 overflow or are too inaccurate to decide any
+// pair, and some blocks are cut short because too many of their rows are not covered by earlier
+// centres.
 void test_many_blocks() {
     for (const auto &[kind, scale, epsilon] : {std::tuple{0, 1.0, 0.4},
                                                {0, 1.0, 1e-9},
@@ -147,7 +148,7 @@ void test_golden() {
     TEST_ASSERT_TRUE(reduce_with(scene, golden).report.at("ell") == 4);
 }
 
-// The distance at which f(epsilon) = s f(0), against closed formulas.
+// Compares epsilon, the distance at which f(epsilon) = s f(0), with closed formulas.
 void test_similarity() {
     Rows scene(oracle::clusters(200, 3));
     const double s = 0.7;

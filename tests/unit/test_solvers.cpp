@@ -1,5 +1,5 @@
-// Random matrices, requests and settings through all solvers, with and without rough products,
-// against Jacobi rotations. For every request, the reported residuals must be true, the vectors
+// Compares all solvers with Jacobi rotations on random matrices, requests and settings, with and
+// without rough products. For every request, the reported residuals must be true, the vectors
 // orthonormal and the costs within the forecast. A solver that reports convergence must have found
 // the algebraically largest eigenvalues.
 #include "check/check_matrix.h"
@@ -101,8 +101,8 @@ Case case_of(const Problem &problem, uint64_t seed) {
     const int64_t r = all < 0.1 ? n : up_to(std::min<int64_t>(n, 20));
     Case c{problem, {r, tols[up_to(5) - 1]}, ""};
     if (random.uniform() < 0.2) c.request.max_passes = up_to(6);
-    // Start vectors: none, or the top eigenvectors with an error, or columns that are 0 or
-    // dependent.
+    // Start vectors: none, or the top eigenvectors with or without an error, or columns that are 0
+    // or dependent.
     const double guess = random.uniform();
     const int64_t given = guess < 0.4 ? std::min(n, up_to(2 * r)) : 0;
     for (int64_t j = 0; j < given; ++j)

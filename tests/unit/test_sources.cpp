@@ -279,8 +279,8 @@ mercer_data_facts inspect(mercer_data *data) {
     return facts;
 }
 
-// Names of columns and labels must come out of the data, and names of columns out of the model,
-// too. Reading CSV must respect the budget and the cancel flag of the context.
+// The data must return the names of columns and labels, and the model the names of columns. Reading
+// CSV must respect the budget and the cancel flag of the context.
 void test_names_and_labels() {
     Session session;
     TempFolder folder;

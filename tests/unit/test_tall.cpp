@@ -1,5 +1,5 @@
-// Operations on blocks of tall columns: values against loops, and bitwise equal results for any
-// number of threads.
+// Compares operations on blocks of tall columns with plain loops, and checks that results are
+// bitwise equal for any number of threads.
 #include "core/tall.h"
 #include "oracle.h"
 #include "tolerances.h"

@@ -82,7 +82,7 @@ void test_nearest() {
     expect_error(MERCER_E_NAME, "did you mean 'Sample name'?", [&] { fail_unknown("column", "Sample", columns); });
     expect_error(MERCER_E_NAME, "did you mean 'Sample name'?", [&] { fail_unknown("column", "sample", columns); });
     expect_error(MERCER_E_NAME, "did you mean 'Run'?", [&] { fail_unknown("column", "RUN", columns); });
-    for (const char *several : {"te", "colour"}) // the beginning of two names, and of none
+    for (const char *several : {"te", "colour"}) // "te" begins two names, "colour" begins none
         expect_error(MERCER_E_NAME, "known names are 'Sample name', Run, 'Área, total', Temp1, Temp22",
                      [&] { fail_unknown("column", several, columns); });
     expect_error(MERCER_E_NAME, "known names are none", [&] { fail_unknown("kernel", "x", {}); });

@@ -1,5 +1,5 @@
-// The reducer thinning against random rows: how near the mean element of its rows is to that of all
-// rows.
+// Compares the reducer thinning with random rows: how near the mean element of the selected rows is
+// to that of all rows.
 #include "reducer_problem.h"
 
 namespace {
@@ -57,7 +57,7 @@ void test_beats_random() {
     beats_random(150, 100, false); // too few rows to halve, so there are only exchanges
 }
 
-// With 4 times as many rows, thinning reduces the distance to a quarter and random rows to a half.
+// If m is 4 times as large, thinning reduces the distance to a quarter, random rows to a half.
 // The test asks for 4^-0.75, which lies between, for means of 10 seeds.
 void test_falls() {
     const int64_t n = 2048;

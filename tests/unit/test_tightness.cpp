@@ -1,6 +1,6 @@
-// How tight the certificates of large projected models are: guarantees (upper - theta) and
-// estimates (value - theta), divided by the true lambda - theta, the worst of 10 eigenvalues. The
-// exact eigenvalues come from block-krylov, whose residuals bound their error.
+// Measures how tight the certificates of large projected models are: guarantees (upper - theta) and
+// estimates (value - theta) are divided by the true lambda - theta, and the worst of 10 eigenvalues
+// counts. The exact eigenvalues come from block-krylov, whose residuals bound their error.
 //
 //   test_tightness clusters N M ...   N rows in 20 clusters, 16 columns, sigma 5;
 //                                     M: numbers of landmarks
@@ -74,7 +74,8 @@ void test_tightness() {
                 const double theta = entry["theta"], missing = lambda[j] - theta, value = entry["value"];
                 TEST_ASSERT_EQUAL_STRING("rows", std::string(entry["by"]).c_str());
                 // The exact eigenvalue must be known far more accurately than the difference that
-                // is measured. Its residual is that of n lambda.
+                // is measured. The reported residuals are those of K, whose eigenvalues are
+                // n lambda.
                 TEST_ASSERT_TRUE(residuals[j] / static_cast<double>(n) < 1e-2 * missing);
                 TEST_ASSERT_TRUE(double(entry["lower"]) <= lambda[j] * (1 + 1e-9) &&
                                  lambda[j] <= double(entry["upper"]) * (1 + 1e-9));

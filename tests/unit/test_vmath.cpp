@@ -1,5 +1,5 @@
-// exp for each instruction set that is compiled in and available here, against exp of the C library
-// in long double; reach against plain sums.
+// Compares exp for each instruction set that is compiled in and available here with exp of the C
+// library in long double, and reach with plain sums.
 #include "core/vmath.h"
 #include "oracle.h"
 #include "tolerances.h"

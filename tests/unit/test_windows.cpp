@@ -107,7 +107,7 @@ void test_passes_of_a_fit() {
     }
 }
 
-// Rows up to a quarter of the budget are stored, and read once.
+// Rows that take at most a quarter of the budget are stored, and are read only once.
 void test_few_rows_are_stored() {
     const Matrix x = points();
     for (const int64_t rows : {n, int64_t{-1}}) {

@@ -14,9 +14,9 @@ constexpr double u64 = 0x1p-53, u32 = 0x1p-24;
 // the final rounding 0.5 ulp. The two scalings are exact.
 constexpr double exp_ulp = 1.5;
 
-// 2^x (lanes.h): the last sum has an error of 0.5 ulp. The entry of the table adds 0.5 ulp, or r ln
-// 2 and r q add 0.25 ulp each. The truncation of the polynomial and the inner roundings add 0.25
-// ulp.
+// 2^x (lanes.h): the last sum has an error of 0.5 ulp. With a table (AVX-512), its entry adds 0.5
+// ulp; without a table, r ln 2 and r q add 0.25 ulp each. The truncation of the polynomial and the
+// inner roundings add 0.25 ulp.
 constexpr double exp2_ulp = 1.25;
 
 // Values of fused.h: `product` computes the exponent with an error of 2 (d + 2) u times the sum of
@@ -42,9 +42,9 @@ constexpr double printed_small = 2e-13;
 // most 4 u.
 inline double sum(int64_t d, double sizes, double u) { return static_cast<double>(d + 4) * u * sizes; }
 
-// A squared distance of forms.cpp: the product and the norms each have an error of (d + 2) u times
-// the sum of the norms. Pairs with a distance below `doubt` times this sum are recomputed, so that
-// this is the worst case. Shifting the rows rounds each of them by u times its length.
+// A squared distance of forms.cpp, computed from the product and the norms: it has an error of at
+// most 2 (d + 4) u times the sum of the norms. Shifting the rows rounds each of them by u times its
+// length, which adds 4 u times this sum. Close pairs are computed again and have smaller errors.
 inline double sqdist(int64_t d, double norms, double u) { return static_cast<double>(2 * d + 16) * u * norms; }
 
 // A value of a kernel that is a map of a form, where `slope` is the derivative of the map: the
@@ -105,9 +105,9 @@ inline double orthonormal(int64_t n, int64_t p) {
     return 1e-14 * static_cast<double>(p) + 2 * static_cast<double>(n) * u64;
 }
 
-// A pivoted Cholesky factor after s steps: each step adds errors of some u. The division by the
+// A pivoted Cholesky factor after s steps: each step adds errors of a few u. The division by the
 // root of the last pivot magnifies the errors of the residual, which are n u of its largest entry;
-// the pivots of these tests are at least 1e-3 of that.
+// the pivots of these tests are at least 1e-3 of that entry.
 inline double pivots(int64_t s) { return static_cast<double>(s) * 64 * u64 / 1e-3; }
 
 // A certificate of eigenvalues: the Ritz vectors come from a Gram matrix with theta_1 / theta_p <=

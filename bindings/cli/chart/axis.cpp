@@ -40,7 +40,7 @@ std::string power_of_ten(int exponent) {
     return out;
 }
 
-// The power of ten that the labels leave out; 0 if they are short without that.
+// The exponent of the power of ten that the labels leave out; 0 if they leave out none.
 int exponent_of(const Range &range) {
     const int exponent = static_cast<int>(std::floor(std::log10(std::max(std::fabs(range.lo), std::fabs(range.hi)))));
     return exponent >= 5 || exponent <= -3 ? exponent : 0;
@@ -55,7 +55,8 @@ std::string label_of(double value, const Step &step, int exponent, Kind kind) {
 Ticks linear_ticks(const Axis &axis, const Step &step) {
     const Range &range = axis.range;
     const int exponent = axis.kind == Kind::percent ? 0 : exponent_of(range);
-    // As a share of a step: an end of the axis counts as a tick if only rounding separates them.
+    // A tolerance, as a share of a step: a tick that lies outside the range only because of
+    // rounding errors is kept.
     const double slack = 1e-9;
     Ticks ticks;
     if (exponent != 0) ticks.unit = "×" + power_of_ten(exponent);
@@ -109,14 +110,14 @@ Range range_of(const std::vector<double> &values) {
 Range padded(const Range &range, double share) {
     const double magnitude = std::max(std::fabs(range.lo), std::fabs(range.hi));
     if (magnitude < 1e-290) return {-1, 1};
-    // Values that differ by less have equal labels.
+    // Values that differ by less than this have equal labels.
     const bool constant = range.length() < 1e-12 * magnitude;
     const double pad = constant ? 0.1 * magnitude : share * range.length();
     return {range.lo - pad, range.hi + pad};
 }
 
 void equalise(Range &x, Range &y, double aspect) {
-    // The length of x that is enough for both ranges.
+    // The length that the range x must have, so that both ranges fit.
     const double unit = std::max(x.length(), y.length() / aspect);
     const auto widened = [](const Range &range, double length) {
         const double middle = (range.lo + range.hi) / 2;

@@ -46,8 +46,9 @@ struct Ticks {
     double widest(double size) const;
 };
 
-// Ticks at 1, 2 or 5 times powers of ten (on a logarithmic axis: at the powers). They are as close
-// as labels of this size stay apart on an axis of this length, both in pixels.
+// Ticks at the multiples of a step, which is 1, 2 or 5 times a power of ten. On a logarithmic axis
+// they are at the powers of ten, with small ticks between them if there are few powers. The step is
+// large enough that labels of this size do not touch on an axis of this length, both in pixels.
 Ticks ticks_of(const Axis &axis, double length, double size, bool horizontal);
 
 } // namespace cli::chart

@@ -4,11 +4,12 @@
 #include <array>
 #include <map>
 
-// Marching squares. In each square of four neighbouring middles the level crosses 0, 2 or 4 of the
-// edges. The crossed edges are the nodes of a graph, in which each square joins its two. At a
-// saddle, where it crosses all four, the mean of the corners decides which two pairs of edges are
-// joined. Every node has at most two neighbours, so the graph consists of chains and rings. Cost:
-// O(cells), and a logarithm of the number of crossings for each crossing.
+// Marching squares. The corners of a square are the middles of four neighbouring cells, and the
+// level crosses 0, 2 or 4 of its edges. The crossed edges are the nodes of a graph, in which each
+// square joins the two edges that are crossed. At a saddle, where all four are crossed, the mean of
+// the corners decides which two pairs of edges are joined. Every node has at most two neighbours,
+// so the graph consists of chains and rings. Cost: O(cells), and a logarithm of the number of
+// crossings for each crossing.
 namespace cli::chart {
 
 namespace {

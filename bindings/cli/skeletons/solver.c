@@ -4,9 +4,10 @@
  * iteration, which multiplies the error by |lambda_(r+9) / lambda_r|. Error: |lambda - theta| <=
  * |residual|, measured.
  *
- * A solver applies the operator to blocks of the host by op->apply, and works on blocks by services
- * only. This one iterates on A + c, where c is the largest -theta seen, so that negative
- * eigenvalues do not dominate. It keeps its vectors orthogonal to the locked ones. */
+ * The host owns the blocks of columns. A solver applies the operator to them by op->apply, and does
+ * everything else with them through services. This one iterates on A + c, where c is the largest
+ * -theta seen (at least 0), so that negative eigenvalues do not dominate; the two lambda in the
+ * cost are eigenvalues of A + c. It keeps its vectors orthogonal to the locked ones. */
 #include <float.h>
 #include <math.h>
 #include <mercer/plugin.h>

@@ -1,4 +1,5 @@
-/* A program of a stranger: fits kernel PCA, saves the model, loads it again, compares. Prints where the kernel lies. */
+/* A program outside the build of the library, as a user would write it: fits kernel PCA, saves the
+ * model, loads it again, and compares the scores. Prints the path of the kernel plugin. */
 #include <math.h>
 #include <mercer/mercer.h>
 #include <stdio.h>

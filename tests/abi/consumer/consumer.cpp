@@ -1,5 +1,6 @@
-// A program of a stranger, through mercer.hpp: fits kernel PCA, saves, loads and streams the model, lets callbacks
-// throw. Prints where the kernel lies.
+// A program outside the build of the library, as a user would write it with mercer.hpp: fits kernel
+// PCA, saves, loads and streams the model, and lets callbacks throw. Prints the path of the kernel
+// plugin.
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -10,7 +11,7 @@
 
 namespace {
 
-struct Stop {}; // no std::exception
+struct Stop {}; // not derived from std::exception
 
 void must(bool condition, const char *what) {
     if (!condition) throw std::logic_error(what);
@@ -63,7 +64,7 @@ void fit_save_load(const mercer::Context &context, const mercer::Data &data) {
     mercer::Matrix<double> scores = model.transform<double>(data);
     must(scores.rows == 200 && scores.cols == 4 && std::fabs(scores(0, 0)) > 0, "scores");
     model.save("cpp.safetensors");
-    model = mercer::Model::load(context, "cpp.safetensors"); // the copy keeps the old one
+    model = mercer::Model::load(context, "cpp.safetensors"); // `copy` keeps the old model
     must(model.transform<double>(data).values == scores.values, "the loaded model gives the same bits");
     must(copy.transform<double>(data).values == scores.values, "the copy is the old model");
     mercer::Recipe compress(context, "compress");
