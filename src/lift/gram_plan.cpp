@@ -148,8 +148,8 @@ Working least_of(Working of) {
     return of;
 }
 
-// Adds up all memory, including that of what plan.store and plan.store_exact keep of the kernel
-// matrix.
+// Adds up all memory, including that of the prepared rows or kernel values that are stored between
+// passes, as plan.store and plan.store_exact say.
 Bytes bytes_of(const Working &of, const Plan &plan) {
     auto pass = [](const Need &need, Store stored) {
         return stored == Store::matrix ? 0 : need.scratch + (stored == Store::nothing ? need.panels : 0);

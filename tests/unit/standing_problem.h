@@ -151,14 +151,15 @@ inline Truth truth_of(const oracle::Pair &k, const Matrix &x, const Vector &p, c
     return out;
 }
 
-// Checks the entries of a report against the truth: a bound must not be below the true value, and a
-// measured value must equal it up to rounding. u: unit roundoff of kernel values. Counts the
-// entries in `count`. An entry of the kind "certain" that is wrong fails the test; returns the
-// number of the other entries that are wrong.
+// What check() has counted in all reports so far.
 struct Count {
     std::map<std::string, int64_t> by;
     int64_t applicable = 0, measured = 0, claims = 0;
 };
+// Checks the entries of a report against the truth: a bound must not be below the true value, and a
+// measured value must equal it up to rounding. u: unit roundoff of kernel values. Adds the numbers
+// of entries to `count`. An entry of the kind "certain" that is wrong fails the test; returns the
+// number of the other entries that are wrong.
 inline int64_t check(const Json &entries, const Truth &truth, double u, Count &count) {
     // A value such as the MMD is the root of a difference. An error u of this difference can become
     // an error sqrt(u) of the root.

@@ -159,8 +159,9 @@ void test_golden() {
     expect_near(session.apply(eigenmap, q).v, {-.764076370501, -.599274714649, .802907847914}, tolerance::printed, "q");
 }
 
-// Returns b with the signs of its columns chosen as in a. The largest entry of A decides a sign,
-// and may belong to different points in two models.
+// Returns b with those columns negated that point against the columns of a. A fit chooses signs by
+// the largest entry of each column of the tensor A, which may belong to different points in two
+// models; so equal components may differ in sign.
 Vector turned_as(const Matrix &a, Matrix b) {
     for (int64_t l = 0; l < b.cols; ++l) {
         double sum = 0;
