@@ -85,7 +85,7 @@ void test_radial() {
         for (size_t i = 0; i < k.size(); ++i) {
             TEST_ASSERT_TRUE_MESSAGE(k[i] <= facts.hi * (1 + 1e-15), c.name);
             least = std::min(least, k[i]);
-            if (i > 0) steepest = std::max(steepest, std::fabs(k[i] - k[i - 1]) / (r[i] - r[i - 1]));
+            if (i > 0) steepest = oracle::larger(steepest, std::fabs(k[i] - k[i - 1]) / (r[i] - r[i - 1]));
         }
         TEST_ASSERT_TRUE_MESSAGE(least >= facts.lo - 1e-15 && least <= facts.lo + 1e-6, c.name);
         TEST_ASSERT_TRUE_MESSAGE(steepest <= facts.lipschitz * (1 + 1e-9) && steepest >= facts.lipschitz * 0.999,

@@ -207,7 +207,7 @@ class Judge {
     }
     void claim(bool certain, double excess, const char *what, size_t component, double slack) {
         ++tally_->claims;
-        if (!(excess > slack)) return;
+        if (excess <= slack) return; // NaN is wrong
         wrong_ = wrong_ || !certain;
         certain_ += certain;
         printf("%s %zu: %.3g beyond, of %.6g: %s\n", what, component, excess, truth_->lambda[component],
