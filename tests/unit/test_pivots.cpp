@@ -103,7 +103,6 @@ void test_rank() {
     TEST_ASSERT_TRUE(got.index.size() == 1 && got.factor(0, 0) == 2 && got.mse == 0 && !got.rank_reached);
     got = greedy(MatrixRows(Matrix(3, 3)), stop_at(3));
     TEST_ASSERT_TRUE(got.index.empty() && got.rank_reached && got.trace == 0);
-    const Vector none_but_one = {0, 1, 0};
     Matrix k = oracle::product(Matrix(oracle::golden_points()), oracle::transposed(oracle::golden_points()));
     got = greedy(MatrixRows(k), stop_at(60)); // linear kernel in three dimensions
     TEST_ASSERT_TRUE(got.index.size() == 3 && got.rank_reached);
