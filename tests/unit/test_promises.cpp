@@ -380,11 +380,12 @@ void setUp() {}
 void tearDown() {}
 
 int main(int argc, char **argv) {
-    if (argc == 2) {
+    if (argc == 2 && argv[1] == std::string("hard")) {
         UNITY_BEGIN();
         RUN_TEST(test_hard);
         return UNITY_END();
     }
+    if (argc != 1 && argc != 4) return 2;
     if (argc == 4) sizes = {{std::atoll(argv[1]), std::atoll(argv[2]), std::atoll(argv[3])}};
     UNITY_BEGIN();
     RUN_TEST(test_random);
