@@ -47,6 +47,7 @@ class DenseSubset : public Numbered<Source> {
         : Numbered<Source>(all, std::move(numbers), Kind::dense, numbers.count, all->cols(), all->dtype()),
           counts_all_(counts_all) {}
     bool in_passes() const override { return all().in_passes(); }
+    bool costs_calls() const override { return all().costs_calls(); }
     void fill(int64_t row0, int64_t count, float *out) const override { copy(row0, count, out); }
     void fill(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
     void pick(const int64_t *rows, int64_t count, float *out) const override { pick_of_all(rows, count, out); }

@@ -305,10 +305,10 @@ void test_least_cut() {
         const Vector v = walk_of(k, w, alpha, 1).v, labels = model.vector("labels");
         double least = INFINITY;
         std::vector<bool> in(static_cast<size_t>(n));
-        for (int64_t t = 0; t < n; ++t) { // every third threshold is compared
+        for (int64_t t = 0; t < n; ++t) {
             int64_t below = 0;
             for (int64_t i = 0; i < n; ++i) below += in[static_cast<size_t>(i)] = f(i, 0) <= f(t, 0);
-            if (below < n && t % 3 == 0) least = std::min(least, naive_ncut(k, v, in));
+            if (below < n) least = std::min(least, naive_ncut(k, v, in));
         }
         for (int64_t i = 0; i < n; ++i) in[static_cast<size_t>(i)] = labels[static_cast<size_t>(i)] == 0;
         const double said = std::strtod(info(model, "/clusters/ncut").c_str(), nullptr);
