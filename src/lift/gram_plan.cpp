@@ -183,7 +183,10 @@ void choose_store(const PlanTask &task, const Working &working, Plan &plan) {
     const bool wanted = asked || (storage == GramStorage::automatic && !streams_well(task.kernel, task.source));
     const Store second = plan.rough ? Store::rows : Store::nothing;
     plan.how = asked ? "kernel matrix stored" : "kernel matrix streamed";
-    if (wanted && (fits(Store::matrix, second) || fits(Store::matrix, Store::nothing))) return;
+    if (wanted && (fits(Store::matrix, second) || fits(Store::matrix, Store::nothing))) {
+        plan.how = "kernel matrix stored";
+        return;
+    }
     if (asked || fits(Store::rows, second) || fits(Store::rows, Store::nothing)) return;
     fits(Store::nothing, Store::nothing);
 }
