@@ -107,7 +107,7 @@ std::shared_ptr<const Source> subset_of(std::shared_ptr<const Source> source, Nu
 template <class T>
 std::shared_ptr<const Source> copy_of(Run &run, const Source &source, const int64_t *numbers, int64_t count) {
     Buffer<T> values = run.buffer<T>(count, source.cols());
-    source.pick(numbers, count, values.data());
+    source.gather(numbers, count, values.data()); // a value that is not finite is reported with its row here
     return make_array_source(std::move(values), count, source.cols());
 }
 

@@ -44,6 +44,7 @@ void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
         return plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), task.m, &request,
                                             &plan.solver_cost);
     });
+    mercer_task::check_cost(plan.solver_cost, *plan.solver);
     if (plan.solver_cost.likely_passes == 0) plan.solver_cost.likely_passes = plan.solver_cost.passes;
     if (plan.solver_cost.likely_bytes == 0) plan.solver_cost.likely_bytes = plan.solver_cost.bytes;
 }
