@@ -321,7 +321,9 @@ void Arguments::refuse(mercer_context *context, mercer_recipe *recipe, const std
     try {
         if (recipe) value_of(recipe, name);
     } catch (const Failure &failure) {
-        const bool unknown = std::string(failure.what()).starts_with("unknown parameter");
+        const std::string text = failure.what();
+        const bool unknown =
+            text.starts_with("unknown parameter") || text.find("' is a parameter of the ") != text.npos;
         const auto rows = rows_of(recipe);
         const bool fits = std::any_of(rows.begin(), rows.end(), [](const Row &row) { return row.name == "method"; });
         const std::string methods = unknown && fits ? methods_with(context, name) : "";

@@ -264,7 +264,9 @@ MERCER_API int32_t mercer_data_from_file(mercer_data **out, mercer_context *cont
  *   MERCER_REWINDABLE              from row 0 on, in order, any number of times. Rows that take more than a quarter of
  *                                  the budget are read by windows of at most 8 MiB, in as many passes as the call
  *                                  needs, and the work on them is done by the calling thread alone
- *   the same | MERCER_THREAD_SAFE  rows that take more than a quarter of the budget: in any order, by all threads */
+ *   the same | MERCER_THREAD_SAFE  rows that take more than a quarter of the budget: in any order, by all threads
+ *
+ * A callback that is read again must give the same rows each time; this is not checked. */
 typedef struct mercer_chunks {
     int64_t struct_size;
     int32_t dtype; /* MERCER_F32 or MERCER_F64 */
@@ -402,7 +404,8 @@ MERCER_API int32_t mercer_recipe_row(mercer_recipe *recipe, int64_t index, merce
 
 /* Checks a value against a row that the caller has made, as mercer_recipe_set checks it against a row of the recipe.
  * Programs that have flags or keywords of their own can thus refuse a value in the same words. Only name, type,
- * choices, flags, lo and hi are used; the name may be any text, such as "--width". MERCER_E_VALUE: the value is not
+ * choices, lo, hi and the flags MERCER_LO_OPEN and MERCER_HI_OPEN are used; the name may be any text, such as
+ * "--width". "" is refused, which mercer_recipe_set takes as "the default". MERCER_E_VALUE: the value is not
  * allowed, the text says which are, and, for a misspelt choice, which one is nearest ("did you mean 'scatter'?"). */
 MERCER_API int32_t mercer_row_check(const mercer_row *row, const char *value);
 
@@ -531,7 +534,8 @@ MERCER_API int32_t mercer_model_derive(mercer_model **out, mercer_recipe *operat
                                        int64_t count, mercer_data *data, const mercer_run *run);
 
 /* Forecasts what mercer_model_derive will need in addition to the models. Unlike mercer_recipe_forecast, this function
- * reads no rows: the forecast follows from the shapes of the models and the parameters alone. passes and rows are 0.
+ * reads no rows: the forecast follows from the shapes of the models and the parameters alone. So likely can exceed what
+ * happens, even if it equals most. passes and rows are 0.
  * MERCER_E_BUDGET: the derivation would be refused. */
 MERCER_API int32_t mercer_model_forecast(mercer_recipe *operation, mercer_model *const *models, int64_t count,
                                          mercer_data *data, const mercer_run *run, mercer_forecast *out);

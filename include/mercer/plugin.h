@@ -581,16 +581,17 @@ struct mercer_host {
 
     /* The kernel matrix of a reducer's problem (mercer_gram); flags: MERCER_GRAM_... or 0. It lives until the operation
      * returns. A forecast has no data and is refused. [serial]
-     * gram_cost, for forecasts: bytes bounds the memory of the matrix and of one call on it with this many columns
-     * (row_squares: 1). kernel_evaluations is the number for one pass. Every pass needs as many if passes = 0; if
-     * passes = 1, the values are stored, and only the first pass needs them. */
+     * gram_cost, for forecasts: bytes bounds the memory of the matrix and of one of its calls with this many columns
+     * (give 1 for row_squares). kernel_evaluations is the number of kernel values in one pass. passes says which passes
+     * compute them: 1: only the first, because the values are then stored; 0: every pass. */
     int32_t (*gram)(mercer_task *task, int32_t flags, mercer_gram *out);
     int32_t (*gram_cost)(mercer_task *task, const mercer_shape *shape, int32_t flags, int64_t columns,
                          mercer_cost *out);
 };
 
-/* For the map of a kernel, whose values are float or double. mercer_scale multiplies them by factor, which is limited
- * to the range of the type, so that 0 stays 0. mercer_exp replaces them by their exponentials. */
+/* Helpers for the map of a kernel, which changes float or double values in place. mercer_scale multiplies them by
+ * factor, which for float is first limited to the range of float, because 0 times infinity would be NaN. mercer_exp
+ * replaces them by their exponentials. */
 static inline void mercer_scale(int32_t dtype, void *values, int64_t count, double factor) {
     if (dtype == MERCER_F32) {
         float *v = (float *)values, f = factor > FLT_MAX ? FLT_MAX : factor < -FLT_MAX ? -FLT_MAX : (float)factor;

@@ -51,8 +51,9 @@ typedef struct job { /* one search: for rows order[from] ... order[to - 1], all 
     int64_t cluster, from, to;
 } job;
 
-/* Memory of one search: GROUP rows and PANEL centres, both less the mean; their products; the
- * distance of each centre from the centre of the cluster; the centres that may be nearer. */
+/* Memory of one search. x, panel: GROUP rows and PANEL centres, both less the mean; dots: their
+ * products; gap: for each centre, a lower bound of its distance from the centre of the cluster that
+ * is searched; near: the centres that may be nearer to one of its rows than that centre. */
 typedef struct slot {
     double *x, *panel, *dots, *gap;
     int64_t *near;
@@ -368,7 +369,7 @@ static int32_t search(work *w, const job *j, slot *s) {
     }
     for (int64_t i = 0; i < n && out < INFINITY; i++) {
         const double left = (out - w->above[rows_found[i].row]) / w->sure;
-        rows_found[i].far = left * left; /* out > 2 above, so left > above */
+        rows_found[i].far = left * left; /* left > 0, because gap > 2 above[row] */
     }
     for (int64_t k = 0; k < count && n > 0; k += PANEL) {
         int32_t status = compare(w, s, s->near + k, least(PANEL, count - k), rows_found, n);
@@ -497,8 +498,8 @@ static void find_origin(work *w) {
 
 /* ---- result */
 
-/* Writes the assignment. A cluster whose rows all have weight 0 is not given, and its rows belong
- * to the nearest of the other centres. */
+/* Writes the assignment. number: for each cluster its number in the result, or -1 if it is left out
+ * because all its rows have weight 0. Such rows are assigned to the nearest of the other centres. */
 static int32_t find_homes(work *w, const int64_t *number, int64_t *assignment) {
     for (int64_t first = 0; first < w->n; first += w->held) {
         int32_t status = load(w, first);

@@ -373,11 +373,11 @@ static int32_t directions(krylov *x, int64_t count, double limit, int64_t *added
     return MERCER_OK;
 }
 
-/* Returns true if the images of the Ritz vectors should be made exact now. They are in the way
- * (blocked) if their errors prevent a requested pair from meeting the limit. The time has come
- * (ready) if, after exact images, the errors of the next rough directions would stay within the
- * limit, if residuals are already as small as rough products can make them, or if the basis spans
- * the whole space. */
+/* Returns true if the images of the Ritz vectors should be made exact now, which takes two
+ * conditions. blocked: the error of its image prevents some requested pair from meeting the limit.
+ * ready: for each requested pair, the errors of the rough directions after the exact product would
+ * stay within the limit, or its residual is already about as small as rough products can make it, or
+ * the basis spans the whole space. */
 static int wants_exact(const krylov *x, double limit) {
     int64_t r = x->request->r, outside = min(x->k - 1, x->size.keep);
     int blocked = 0, ready = 1, whole = x->k == x->n - x->l;

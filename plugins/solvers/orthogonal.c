@@ -180,6 +180,10 @@ static int32_t resume(iteration *x, double *first, double *done, int32_t *found)
     double state[STATE];
     TRY(x->host->resume(x->task, state, STATE, &x->q, 1, found));
     if (!*found) return MERCER_OK;
+    for (int k = 0; k < STATE; k++)
+        if (!isfinite(state[k]) || state[k] > 0x1p53 || state[k] < -0x1p53)
+            return x->host->fail(x->task, MERCER_E_MODEL, "the checkpoint has the number %g, which no pass leaves",
+                                 state[k]);
     x->random = (int64_t)state[0], x->shift = state[1], x->scale = state[2], x->out->most_negative = state[3];
     x->out->applies = (int64_t)state[4], x->out->passes = (int64_t)state[5], *first = state[6], *done = state[7];
     return MERCER_OK;

@@ -266,8 +266,9 @@ void f32_and_f64(Suite &suite, const Subject &subject) {
 
 // ---- one subject: parameters, facts, geometry
 
-// finish must not change a parameter that was set, and the parameters that a model stores must give
-// the same kernel without the data, from which bandwidths are computed (here the bandwidth is 0).
+// finish must not change a parameter that was set. The parameters that a model stores must give the
+// same kernel without the data: here they are completed again, and every bandwidth rule, which would
+// need the data, gives 0.
 void stored(Suite &suite, const Subject &subject) {
     const Params &params = subject.leaf().params, &given = subject.setting.params;
     Setting kept{Params(suite.plugin->params), subject.setting.text};

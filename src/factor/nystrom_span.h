@@ -35,8 +35,8 @@ class SpanRows {
                   double *self = nullptr) const;
     // Writes the rows with these numbers to out (count x rank, row-major).
     void gather(Run &run, const int64_t *numbers, int64_t count, T *out) const;
-    // The same if the rows with these numbers are at hand as rows row0 ... row0 + count - 1 of
-    // `drawn`, so that they need not be selected from all rows again.
+    // Does the same if the caller has already selected the data rows with these numbers: they are
+    // rows row0 ... row0 + count - 1 of `drawn`. A stored factor does not use `drawn`.
     void gather(Run &run, const Points<T> &drawn, int64_t row0, const int64_t *numbers, int64_t count, T *out) const;
     // Returns the residual d = k(x, x) - |l|^2 of row i. square: |l|^2; self: what rows() wrote for
     // this row.

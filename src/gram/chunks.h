@@ -13,7 +13,9 @@ class ChunkSource : public Source, public std::enable_shared_from_this<ChunkSour
         : Source(Kind::dense, chunks.rows, chunks.cols, chunks.dtype), chunks_(chunks) {}
     ~ChunkSource() override;
     bool at_will() const override { return false; }
-    bool in_passes() const override; // whether the result of load() is read in passes
+    // Both describe the result of load().
+    bool in_passes() const override;
+    bool costs_calls() const override;
     int64_t loaded_bytes() const override;
     int64_t window_bytes(int64_t count) const override;
     std::shared_ptr<const Source> load(Run &run) const override;

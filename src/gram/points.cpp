@@ -75,8 +75,8 @@ Points<T>::Points(std::shared_ptr<const Source> source, const InputMap &map, std
 
 template <class T>
 Points<T> Points<T>::gathered(Run &run, const int64_t *index, int64_t count) const {
-    return source_->in_passes() ? Points(rows_in_memory(run, *source_, index, count), map_, leaves_)
-                                : only(index, count);
+    return source_->costs_calls() ? Points(rows_in_memory(run, *source_, index, count), map_, leaves_)
+                                  : only(index, count);
 }
 
 template <class T>

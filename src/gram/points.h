@@ -92,8 +92,8 @@ class Points {
     // Returns the points with the row numbers in index (borrowed), prepared in the same way. The
     // numbers are those of the source, whatever rows this object selects.
     Points only(const int64_t *index, int64_t count) const { return Points(source_, map_, leaves_, index, count); }
-    // Returns the same points as only(), for callers that load them in any order. If the source is
-    // read in passes, the rows are therefore copied to memory, in one pass.
+    // Returns the same points as only(), for callers that load them in any order. If single rows of
+    // the source are costly, the rows are therefore copied to memory, with one gather().
     Points gathered(Run &run, const int64_t *index, int64_t count) const;
 
     int64_t number(int64_t row) const { return index_ ? index_[row] : row; } // in the source

@@ -59,8 +59,9 @@ Close<T> close_pairs(const Leaf *leaf, int64_t d, double norms) {
     if (!leaf) return {static_cast<T>(16 * std::sqrt(random_walk(d) * unit<T>)), T(0)};
     const double steepest = std::isnan(leaf->facts.lipschitz) ? INFINITY : leaf->facts.lipschitz,
                  far = random_walk(d) * steepest / (16 * leaf->facts.kappa), v = far * norms * (far * norms);
-    // keep_steep evaluates k' in T, with rounding errors. The factor 0.99 ensures that it would
-    // keep none of the pairs that `beyond` excludes, so the decision depends on the pair alone.
+    // keep_steep evaluates k' in T, with rounding errors, for which the factor 0.99 leaves room:
+    // keep_steep would exclude every pair that `beyond` excludes. So whether a pair is computed
+    // again depends on the pair alone, and not on the norms of others.
     const double beyond = leaf->slope_falls && v > 0 && std::isfinite(v)
                               ? gentle_from(*leaf, v, 0.99 * slope_allowed(*leaf, d) / norms)
                               : INFINITY;

@@ -65,6 +65,9 @@ struct mercer_task {
     void perform(const mercer::Plugin &plugin, const char *operation, F &&body) {
         check(mercer::operate(plugin, operation, body), plugin);
     }
+    // Fails with E_PLUGIN, naming the plugin, if a figure of its forecast is negative, too large to
+    // be added to others, or not finite.
+    static void check_cost(const mercer_cost &cost, const mercer::Plugin &plugin);
     // Checks the status that a callback of a plugin has returned to a service, and throws an error
     // if it is not OK.
     void check_callback(int32_t status);

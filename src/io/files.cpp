@@ -166,8 +166,9 @@ void Replacement::find_target() {
 }
 
 // Removes what killed processes have left: new files that no process has locked, and second names
-// of old files (.old). A second name is kept while its new file is locked, under its temporary name
-// or, after the rename, as the target.
+// of old files (.old). A second name belongs to the new file that replaces the old one, and is kept
+// while that new file is locked. Before the rename the new file has its temporary name, afterwards
+// it is the target; both are probed.
 void Replacement::clear() {
     struct Probe {
         explicit Probe(const std::string &path)

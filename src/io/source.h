@@ -36,6 +36,9 @@ class Source {
     // reading rows that lie before the window in memory begins a new pass over all rows. Loops over
     // such rows are serial and ascending, and single rows are read together (gather).
     virtual bool in_passes() const { return false; }
+    // True if reading a single row is costly, because it is a call of the caller's function or may
+    // begin a pass. Rows that lie far apart are then copied to memory, many with one gather().
+    virtual bool costs_calls() const { return in_passes(); }
 
     // Writes rows row0 ... row0 + count - 1 to out, row-major; sparse rows include their zeros.
     // Fails with E_DATA at the first NaN or Inf; the message says where it is.

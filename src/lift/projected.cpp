@@ -285,8 +285,9 @@ SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned) {
     } else {
         // Sampled pairs are computed in panels of gathered rows, which may lie far apart in the
         // data. They need the rows of L of both members of each pair.
-        const int64_t pairs = (8 + each) * n + Evidence<double>::pairs * 24 +
-                              drawn_bytes(task.source, 2 * Evidence<double>::pairs),
+        const int64_t edge = pairs_at_once(task.kernel, task.source.kind() == Source::Kind::objects),
+                      at_once = drawn_at_once(task.run, task.source, Evidence<double>::pairs, 2, edge),
+                      pairs = (8 + each) * n + Evidence<double>::pairs * 24 + drawn_bytes(task.source, 2 * at_once),
                       strips = threads * (tiles.scratch + 2 * (tiles.stored(1, strip_rows) + strip_rows * m * size)),
                       loading = threads * (tiles.loading(strip_rows) + 2 * strip_rows * task.source.cols() * size);
         out.evidence = larger(out.evidence, Bytes(pairs + strips, pairs + strips + loading));

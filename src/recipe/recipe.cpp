@@ -183,6 +183,37 @@ void Recipe::refuse_elsewhere(const std::string &name) const {
             if (&other != derivation_ && (plain(param.row.name) == name || plain(tail_of(param.row.name)) == name))
                 fail(MERCER_E_NAME, "%s applies to the operation '%s'; '%s' does not accept it", param.row.name,
                      other.name, own);
+    if (kernel_) refuse_other_plugins<Kind::kernel>(name, core_.get(core_.table().find("kernel")));
+    if (method_ || (derivation_ && derivation_->reducer))
+        refuse_other_plugins<Kind::reducer>(name, core_.get(core_.table().find("reducer")));
+    if (lift_of(*this).solves) refuse_other_plugins<Kind::solver>(name, core_.get(core_.table().find("solver")));
+}
+
+// If plugins of this kind have a row of this name, fails with E_NAME and lists them.
+template <Kind kind>
+void Recipe::refuse_other_plugins(const std::string &name, const std::string &own) const {
+    const std::string part = kind_name(kind);
+    std::vector<std::string> owners;
+    for (const Registry::Listing &one : registry_->list(kind)) {
+        std::shared_ptr<const Plugin> plugin = one.loaded;
+        try {
+            if (!plugin) plugin = registry_->find(kind, one.name);
+        } catch (const Error &) {
+            continue; // a refused plugin has no parameters
+        }
+        for (const mercer_param &param : plugin->params->rows())
+            if (plain(param.row.name) == name || plain(part + "." + param.row.name) == name) {
+                owners.push_back(one.name);
+                break;
+            }
+    }
+    if (owners.empty()) return;
+    std::string list;
+    constexpr size_t most = 6;
+    for (size_t k = 0; k < std::min(owners.size(), most); ++k) list += (k > 0 ? ", " : "") + owners[k];
+    if (owners.size() > most) list += ", ...";
+    fail(MERCER_E_NAME, "'%s' is a parameter of the %s%s %s; here %s = %.100s", name.c_str(), part.c_str(),
+         owners.size() > 1 ? "s" : "", list.c_str(), part.c_str(), own.c_str());
 }
 
 // Fails if output.components is a share, such as 0.9, instead of a number of components. The

@@ -33,7 +33,7 @@ void test_certain() {
         const Problem problem = make(some(k), static_cast<uint64_t>(k), true);
         const Bounds plain = trace_bounds(problem.spectrum);
         check_holds(plain, problem);
-        if (!problem.options.centred) // bounds.h states this size of eta
+        if (!problem.options.centred) // then exact[0] is |K|
             TEST_ASSERT_TRUE(problem.spectrum.eta <= tolerance::u32 * problem.exact[0] + problem.rounding());
         check_holds(norm_bounds(problem.spectrum, problem.norm, 0.1), problem);
         const RowMoments moments = exact_moments(problem);
