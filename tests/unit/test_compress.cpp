@@ -487,6 +487,13 @@ void test_from_tensors() {
     const Matrix kbb = oracle::gram(k, after.tensor("C"), after.tensor("C"));
     expect_near(solve(kbb, oracle::product(oracle::gram(k, after.tensor("C"), c), a)).v, after.vector("A"), 1e-8, "A'");
 
+    // Entries of a report that have another type than the library's own must not matter.
+    for (const char *limits : {R"({"kind": 5})", "null", "[]", R"("exact")"}) {
+        const std::string odd =
+            std::string(R"({"kernel": "gaussian", "parameters": {"kernel.sigma": 0.8}, "limits": )") + limits + "}";
+        TEST_ASSERT_TRUE(compress(session, made(odd.c_str(), {}), {{"reducer.m", "12"}}).has("A"));
+    }
+
     auto refused = [&](const Model &model, const char *text) {
         Model none;
         TEST_ASSERT_EQUAL_INT32(MERCER_E_UNSUPPORTED, derive(session, none, model, {{"reducer.m", "5"}}));
