@@ -438,8 +438,11 @@ void test_forecast() {
                               static_cast<int>(n), f32, peak, ahead.bytes.likely, ahead.bytes.most, values,
                               ahead.kernel_evaluations.likely, ahead.kernel_evaluations.most);
                 TEST_ASSERT_TRUE_MESSAGE(peak <= ahead.bytes.most && ahead.bytes.most < 4 * peak, text);
+                // For pivots the upper bound allows for rounds of one pivot each, which recompute the
+                // columns of all pivots before; usually there are 30 pivots a round.
+                const bool pivots = std::string(reducer) == "greedy" || std::string(reducer) == "rpcholesky";
                 TEST_ASSERT_TRUE_MESSAGE(values <= ahead.kernel_evaluations.most &&
-                                             ahead.kernel_evaluations.most < 3 * values &&
+                                             ahead.kernel_evaluations.most < (pivots ? 40 : 3) * values &&
                                              std::fabs(std::log(ahead.kernel_evaluations.likely / values)) < 0.7,
                                          text);
                 TEST_ASSERT_EQUAL_DOUBLE(ahead.bytes.most, report(after, "/forecast/bytes/most").get<double>());
