@@ -111,7 +111,6 @@ bool PartialCholesky<T>::reached(const PivotStop &stop, double residual_sum, dou
 // Returns how many of the wanted candidates the remaining allowance for residual blocks permits.
 template <class T>
 int64_t PartialCholesky<T>::affordable(int64_t candidates) const {
-    if (sweeps_ > rounds(capacity_)) candidates = std::min(candidates, late_candidates);
     const double left = static_cast<double>(allowance(n(), count()) - spent_);
     return std::clamp<int64_t>(static_cast<int64_t>(std::sqrt(std::max(left, 0.0))), 1, candidates);
 }

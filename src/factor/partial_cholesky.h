@@ -136,14 +136,13 @@ class PartialCholesky {
     static int64_t evaluations(int64_t n, int64_t m, Factor kind = Factor::stored) {
         // The row of L of a candidate is computed from its kernel values with all pivots so far: on
         // average m / 2 values.
-        const bool looks_up = sizeof(T) == 4 || kind != Factor::stored;
-        const int64_t looked_up = rounds(m) * std::min(n, most_candidates(m)) + m * std::min(n, late_candidates);
-        return n * (m + 1) + allowance(n, m) + (kind == Factor::stored ? 0 : m * (n * m / 2)) +
-               (looks_up ? looked_up * m / 2 : 0);
+        const int64_t looked_up = sizeof(T) == 4 || kind != Factor::stored ? std::min(n, most_candidates(m)) : 0,
+                      recomputed = kind == Factor::stored ? 0 : n;
+        return n * (m + 1) + allowance(n, m) + m * (looked_up + recomputed) * m / 2;
     }
     // The usual number of rounds in which grow_greedy or grow_sampled reaches m pivots. If the
     // candidates of a round are nearly equal, it accepts few of them, and more rounds are needed, m
-    // at most. Later rounds then have few candidates.
+    // at most.
     static int64_t rounds(int64_t m) { return m / 32 + 4; }
     // The rank floor, which is the same for all rules: after `step` pivots, no row becomes a pivot
     // whose d is at most this fraction of the largest diagonal entry (derived in
@@ -235,7 +234,6 @@ class PartialCholesky {
     };
 
     static constexpr int64_t most_accepted = tile_rows; // largest number of pivots in one round
-    static constexpr int64_t late_candidates = 64;      // candidates of each round after the usual number of rounds
     // Rows stay prepared for tiles if their panels need at most 1 / panels_share of the memory
     // of L.
     static constexpr int64_t panels_share = 10;
