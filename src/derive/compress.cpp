@@ -230,8 +230,9 @@ std::shared_ptr<const Model> compress(const DeriveTask &task) {
     Lifted out = project(task, model, prepared, centres, originals);
 
     Json text = derived_text(task, model);
-    const Json::json_pointer kind("/limits/kind");
-    if (out.limits && model.text().contains(kind) && model.text().at(kind) == "exact")
+    const Json::json_pointer place("/limits/kind");
+    const Json *kind = out.limits && model.text().contains(place) ? &model.text().at(place) : nullptr;
+    if (kind && kind->is_string() && kind->get_ref<const std::string &>() == "exact")
         out.warnings.push_back("the limits of t2 and residual were quantiles of the rows fitted on, and are now "
                                "quantiles of the old centres, which rows may exceed more often: set limits from "
                                "rows of your own");

@@ -161,12 +161,13 @@ Recipe::Row Recipe::find(const std::string &asked) {
              shorts[1].name().c_str());
     for (size_t i = 0, n = known.size(); i < n; ++i)
         if (known[i].find('.') != std::string::npos) known.push_back(tail_of(known[i]));
-    refuse_elsewhere(name);
+    refuse_elsewhere(name, known);
     fail_unknown("parameter", asked, known);
 }
 
 // If other recipes have a row of this name, fails with E_NAME and says which recipes these are.
-void Recipe::refuse_elsewhere(const std::string &name) const {
+// own_names: the names of this recipe's rows.
+void Recipe::refuse_elsewhere(const std::string &name, const std::vector<std::string> &own_names) const {
     const std::vector<mercer_param> &params = core_.table().rows();
     const char *own = method_ ? method_->name : derivation_ ? derivation_->name : "";
     for (size_t i = 0; i < params.size(); ++i) {
@@ -183,6 +184,9 @@ void Recipe::refuse_elsewhere(const std::string &name) const {
             if (&other != derivation_ && (plain(param.row.name) == name || plain(tail_of(param.row.name)) == name))
                 fail(MERCER_E_NAME, "%s applies to the operation '%s'; '%s' does not accept it", param.row.name,
                      other.name, own);
+    if (is_operation()) return;
+    for (const std::string &own_row : own_names) // the nearest own names help more
+        if (plain(tail_of(own_row)) == plain(tail_of(name))) return;
     if (kernel_) refuse_other_plugins<Kind::kernel>(name, core_.get(core_.table().find("kernel")));
     if (method_ || (derivation_ && derivation_->reducer))
         refuse_other_plugins<Kind::reducer>(name, core_.get(core_.table().find("reducer")));
