@@ -243,10 +243,9 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
 }
 
 // Computes exp(-rate |x - y|^2) by products where their rounding error is small enough
-// (fused_certain), and by differences for the other pairs; differences give the squared distance
-// with a relative error of (d + 2) u at most. Once more than 1 % of the pairs of a strip need
-// differences, this strip is computed entirely by differences. So are the remaining strips of the
-// slab, because they probably need differences, too: all tiles of a slab have the same rows of x.
+// (fused_certain), and by differences, with a relative error of (d + 2) u, for the other pairs. Once
+// more than 1 % of the pairs of a strip need differences, this strip is computed entirely by
+// differences, and so are the remaining strips of the slab, which have the same rows of x.
 template <class T>
 void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t cols, T *out,
                      TileScratch<T> &scratch) const {

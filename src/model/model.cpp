@@ -107,8 +107,7 @@ std::string missing_plugins(const ExpressionText &text, Registry &registry) {
     return out;
 }
 
-// Returns the file and version of each leaf's plugin, for instance
-// "/usr/lib/mercer/kernel-gaussian.so, version 0.1.0".
+// Returns the file and version of each leaf's plugin: "/usr/lib/.../kernel-gaussian.so, version 0.1.0".
 std::string plugin_files(const Expression &kernel) {
     std::set<std::string> files;
     for (const Leaf &leaf : kernel.leaves)
@@ -399,8 +398,7 @@ const RowScores *Model::row_scores() const {
 
 void Model::write_info() {
     Json info = text_;
-    // The text has these keys if a caller passed the info of a loaded model to
-    // mercer_model_from_tensors.
+    // The text has these keys if a caller made the model from the info of a loaded one.
     for (const char *here : {"missing", "changed"}) info.erase(here);
     if (!changed_.empty()) info["changed"] = changed_;
     if (missing_.empty())
