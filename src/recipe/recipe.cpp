@@ -161,13 +161,16 @@ Recipe::Row Recipe::find(const std::string &asked) {
              shorts[1].name().c_str());
     for (size_t i = 0, n = known.size(); i < n; ++i)
         if (known[i].find('.') != std::string::npos) known.push_back(tail_of(known[i]));
-    refuse_elsewhere(name, known);
+    refuse_elsewhere(name);
+    // If an own row ends in the same word, the nearest own names help more than other plugins.
+    const bool near = std::any_of(all.begin(), all.end(),
+                                  [&](const Row &row) { return plain(tail_of(row.name())) == plain(tail_of(name)); });
+    if (!near && !is_operation()) refuse_other_plugins(name);
     fail_unknown("parameter", asked, known);
 }
 
 // If other recipes have a row of this name, fails with E_NAME and says which recipes these are.
-// own_names: the names of this recipe's rows.
-void Recipe::refuse_elsewhere(const std::string &name, const std::vector<std::string> &own_names) const {
+void Recipe::refuse_elsewhere(const std::string &name) const {
     const std::vector<mercer_param> &params = core_.table().rows();
     const char *own = method_ ? method_->name : derivation_ ? derivation_->name : "";
     for (size_t i = 0; i < params.size(); ++i) {
@@ -184,40 +187,39 @@ void Recipe::refuse_elsewhere(const std::string &name, const std::vector<std::st
             if (&other != derivation_ && (plain(param.row.name) == name || plain(tail_of(param.row.name)) == name))
                 fail(MERCER_E_NAME, "%s applies to the operation '%s'; '%s' does not accept it", param.row.name,
                      other.name, own);
-    if (is_operation()) return;
-    for (const std::string &own_row : own_names) // the nearest own names help more
-        if (plain(tail_of(own_row)) == plain(tail_of(name))) return;
-    if (kernel_) refuse_other_plugins<Kind::kernel>(name, core_.get(core_.table().find("kernel")));
-    if (method_ || (derivation_ && derivation_->reducer))
-        refuse_other_plugins<Kind::reducer>(name, core_.get(core_.table().find("reducer")));
-    if (lift_of(*this).solves) refuse_other_plugins<Kind::solver>(name, core_.get(core_.table().find("solver")));
 }
 
-// If plugins of this kind have a row of this name, fails with E_NAME and lists them.
-template <Kind kind>
-void Recipe::refuse_other_plugins(const std::string &name, const std::string &own) const {
-    const std::string part = kind_name(kind);
-    std::vector<std::string> owners;
-    for (const Registry::Listing &one : registry_->list(kind)) {
-        std::shared_ptr<const Plugin> plugin = one.loaded;
-        try {
-            if (!plugin) plugin = registry_->find(kind, one.name);
-        } catch (const Error &) {
-            continue; // a refused plugin has no parameters
-        }
-        for (const mercer_param &param : plugin->params->rows())
-            if (plain(param.row.name) == name || plain(part + "." + param.row.name) == name) {
-                owners.push_back(one.name);
-                break;
+// If plugins that this recipe does not use have a row of this name, fails with E_NAME and lists
+// them.
+void Recipe::refuse_other_plugins(const std::string &name) const {
+    std::vector<Kind> kinds;
+    if (kernel_) kinds.push_back(Kind::kernel);
+    if (method_ || (derivation_ && derivation_->reducer)) kinds.push_back(Kind::reducer);
+    if (lift_of(*this).solves) kinds.push_back(Kind::solver);
+    for (Kind kind : kinds) {
+        const std::string part = kind_name(kind);
+        std::vector<std::string> owners;
+        for (const Registry::Listing &one : registry_->list(kind)) {
+            std::shared_ptr<const Plugin> plugin = one.loaded;
+            try {
+                if (!plugin) plugin = registry_->find(kind, one.name);
+            } catch (const Error &) {
+                continue; // a refused plugin has no parameters
             }
+            for (const mercer_param &param : plugin->params->rows())
+                if (plain(param.row.name) == name || plain(part + "." + param.row.name) == name) {
+                    owners.push_back(one.name);
+                    break;
+                }
+        }
+        if (owners.empty()) continue;
+        std::string list;
+        constexpr size_t most = 6;
+        for (size_t k = 0; k < std::min(owners.size(), most); ++k) list += (k > 0 ? ", " : "") + owners[k];
+        if (owners.size() > most) list += ", ...";
+        fail(MERCER_E_NAME, "'%s' is a parameter of the %s%s %s; here %s = %.100s", name.c_str(), part.c_str(),
+             owners.size() > 1 ? "s" : "", list.c_str(), part.c_str(), core_.get(core_.table().find(part)).c_str());
     }
-    if (owners.empty()) return;
-    std::string list;
-    constexpr size_t most = 6;
-    for (size_t k = 0; k < std::min(owners.size(), most); ++k) list += (k > 0 ? ", " : "") + owners[k];
-    if (owners.size() > most) list += ", ...";
-    fail(MERCER_E_NAME, "'%s' is a parameter of the %s%s %s; here %s = %.100s", name.c_str(), part.c_str(),
-         owners.size() > 1 ? "s" : "", list.c_str(), part.c_str(), own.c_str());
 }
 
 // Fails if output.components is a share, such as 0.9, instead of a number of components. The

@@ -57,9 +57,8 @@ class Recipe {
   private:
     Row find(const std::string &name);
     bool has_core_row(size_t index) const;
-    void refuse_elsewhere(const std::string &name, const std::vector<std::string> &own_names) const;
-    template <Kind kind>
-    void refuse_other_plugins(const std::string &name, const std::string &own) const;
+    void refuse_elsewhere(const std::string &name) const;
+    void refuse_other_plugins(const std::string &name) const;
     void refuse_share(const Row &row, const std::string &text) const;
     void set_part(const std::string &part, const std::string &value);
     const char *default_reducer() const;
