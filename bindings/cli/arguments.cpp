@@ -22,8 +22,8 @@ bool is_flag(const std::string &word) { return word.size() > 2 && word.starts_wi
 std::string name_in(const std::string &flag) { return flag.substr(2, flag.find('=') - 2); }
 
 // Refuses an empty name of a method, an operation or a part, such as `--kernel "$KERNEL"` gives if
-// the shell variable is not set. The library would take an empty name for the default, which nobody
-// asks for in this way.
+// the shell variable is not set. The library would take an empty name for the default, but a user
+// who wants the default leaves the flag out.
 void refuse_empty(const std::string &part, const std::string &value) {
     const std::string registry = part == "what" ? "operations" : part + "s";
     if (value.empty() && std::find(registries().begin(), registries().end(), registry) != registries().end())
@@ -321,7 +321,9 @@ void Arguments::refuse(mercer_context *context, mercer_recipe *recipe, const std
     try {
         if (recipe) value_of(recipe, name);
     } catch (const Failure &failure) {
-        const bool unknown = std::string(failure.what()).starts_with("unknown parameter");
+        const std::string text = failure.what();
+        const bool unknown =
+            text.starts_with("unknown parameter") || text.find("' is a parameter of the ") != text.npos;
         const auto rows = rows_of(recipe);
         const bool fits = std::any_of(rows.begin(), rows.end(), [](const Row &row) { return row.name == "method"; });
         const std::string methods = unknown && fits ? methods_with(context, name) : "";

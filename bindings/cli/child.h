@@ -17,7 +17,7 @@ struct Child {
 };
 
 // Runs `mercer words...` in a process group of its own until it ends or `seconds` are over, then
-// kills whatever processes it has left. Its standard input is empty.
+// kills whatever processes it has left. The standard input of the child is empty.
 Child run_child(const Words &words, int seconds);
 
 // Called in the child: limits its processor time, its files, and its memory beyond what it uses

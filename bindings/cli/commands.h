@@ -4,8 +4,8 @@
 #include "arguments.h"
 #include "table.h"
 
-// One function for each command. It reads its words, prints its results, and throws Failure if it
-// cannot.
+// Each of these functions is a command. It parses its words and prints its results, or throws
+// Failure.
 namespace cli {
 
 void fit(mercer_context *context, const Words &words);

@@ -22,10 +22,10 @@ bool is_device(const std::string &path);
 // Throws Failure if both paths name one file: an output must not replace what is read.
 void check_apart(const std::string &output, const std::string &input);
 
-// An output file that appears whole or not at all. It is written to a file without a name in the
-// folder of `path`, of which nothing is left if the process is killed. commit() gives it a name and
-// renames it to `path`. On a file system without nameless files it has a temporary name from the
-// start. Standard output, pipes and devices are written to directly.
+// An output file that appears whole or not at all. Its bytes go to a file without a name in the
+// folder of `path`, of which nothing is left if the process is killed. commit() gives this file a
+// name and renames it to `path`. On a file system without nameless files, the file has a temporary
+// name from the start. Standard output, pipes and devices are written to directly.
 class OutputFile {
   public:
     explicit OutputFile(std::string path);
@@ -49,9 +49,9 @@ class OutputFile {
 // The ending in lower case: ".csv" for Z.CSV. "" for a path without one, for standard output and
 // for devices.
 std::string ending_of(const std::string &path);
-// Throws Failure unless the path has one of these endings or, if `bare`, none: the name of an
-// output says what is in it. The message contains `flag`, which is the flag of the path, and
-// `otherwise`, a hint.
+// Throws Failure unless the path has one of these endings or, if `bare`, none, because the ending
+// of an output says what is in the file. The message contains `flag`, which is the flag of the
+// path, and `otherwise`, a hint.
 void check_ending(const std::string &flag, const std::string &path, const std::vector<std::string> &known, bool bare,
                   const std::string &otherwise = "");
 

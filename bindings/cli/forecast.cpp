@@ -30,8 +30,8 @@ void print(const mercer_forecast &ahead) {
                     human_seconds(ahead.sample_seconds).c_str());
 }
 
-// Adapts the flags of a fit to a forecast: it accepts the same command line, but needs no outputs
-// and ignores their flags.
+// Adapts the flags of the command fit to the command forecast, which accepts the same command line,
+// but needs no outputs and ignores their flags.
 void be_of_forecast(CLI::App &app) {
     app.get_option("--json")->description("print the result as JSON");
     app.get_option("--output")->required(false);

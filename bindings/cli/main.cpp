@@ -59,8 +59,8 @@ void print_usage(FILE *stream) {
 
 void show_log(void *, int32_t level, const char *text) {
     constexpr int32_t warning = 2;
-    // The last warning, which is not shown again: the next step of a command on the same data often
-    // repeats it.
+    // The last warning shown. A warning that repeats it is left out: the next step of a command on
+    // the same data often repeats one.
     static std::string said;
     if (level < warning || said == text) return;
     said = text;

@@ -60,7 +60,7 @@ class Points {
 };
 
 // The rows of data as numbers. Throws a Failure with MERCER_E_SHAPE if they do not have `columns`
-// columns; its text calls the data `name`.
+// columns; the text of the failure calls the data `name`.
 Array values_of(const Subject &subject, mercer_data *data, const std::string &name, int64_t columns);
 
 // Whether --labels is the name of a file, not of a column.

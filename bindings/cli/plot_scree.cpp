@@ -15,8 +15,8 @@ using namespace chart;
 using json::member;
 
 const std::string blue = style_of_class(0).colour, red = style_of_class(1).colour, grey = style_of_class(6).colour;
-// The ratio of the largest eigenvalue to the smallest from which the axis is logarithmic, because a
-// linear axis would hide the small ones.
+// If the ratio of the largest eigenvalue to the smallest exceeds this, the axis is logarithmic,
+// because a linear axis would hide the small eigenvalues.
 constexpr double log_from = 100;
 
 std::vector<double> numbers(const json::Value &list) {
@@ -73,8 +73,8 @@ Axis eigenvalue_axis(const std::vector<double> &values, const Intervals &interva
     const auto [least, largest] = std::minmax_element(values.begin(), values.end());
     const bool logarithmic = *least > 0 && *largest > log_from * *least;
     std::vector<double> all = values;
-    // A logarithmic axis does not extend to ends of bars below this: a bar down to 0, or to
-    // rounding errors, would make it as good as endless.
+    // A logarithmic axis does not extend to ends of bars below this floor: a bar down to 0, or to
+    // rounding errors, would make the axis far too long.
     const double floor = logarithmic ? 0.1 * *least : -INFINITY;
     const auto take = [&](double x) {
         if (x > floor) all.push_back(x);

@@ -43,7 +43,7 @@ Entry find_entry(mercer_context *context, const std::string &registry, const std
 
 std::vector<std::string> split(const std::string &text, char separator);
 std::string joined(const std::vector<std::string> &words, const std::string &between);
-// The name with hyphens in place of underscores, which are equal in names.
+// The name with hyphens in place of underscores. The two are equivalent in names.
 std::string plain(std::string name);
 // The flag of a parameter, as the command prints it: "--solver.max-passes".
 std::string flag_of(const std::string &name);

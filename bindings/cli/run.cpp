@@ -80,7 +80,8 @@ int32_t show_progress(void *user, const mercer_progress *progress) {
 // Progress for log files, where there is no terminal: one line every ten seconds.
 int32_t write_progress(void *user, const mercer_progress *progress) {
     Pace &pace = *static_cast<Pace *>(user);
-    // Called for each progress report, although few are written, because it updates the pace.
+    // time_left() is called for each report, although few lines are written, because it updates the
+    // pace.
     const std::string left = time_left(pace, *progress, ", ");
     if (progress->elapsed < pace.line_at) return 0;
     pace.line_at = every * (std::floor(progress->elapsed / every) + 1);

@@ -56,8 +56,8 @@ void add_ids(Table &table, mercer_data *data) {
     const auto is_taken = [&](const Output &part) { return part.name == table.ids_name; };
     if (table.ids_name.find_first_not_of("0123456789") == std::string::npos ||
         std::any_of(table.parts.begin(), table.parts.end(), is_taken))
-        // A name of digits would stand for a column without a name, and a name that an output has
-        // would appear twice.
+        // Digits are the number of a column without a name, and a name that an output has would
+        // appear twice.
         table.ids_name = "id";
     const char *at = facts.ids;
     for (int64_t i = 0; i < facts.rows; ++i) {

@@ -2,6 +2,10 @@
  *
  * Every method returns one immutable object, the model:   f(x) = A^T k_C(T x) / g(x) - b
  *
+ * The input map T shifts and scales the columns of the row x. k_C holds the kernel values between T x and the m
+ * centres C. A (m x r) holds the coefficients of the r components, b is an offset, and g is a denominator, which is 1
+ * for most methods.
+ *
  *     mercer_context *ctx;  mercer_data *data;  mercer_recipe *recipe;  mercer_model *model;
  *     mercer_context_create(&ctx);
  *     mercer_data_from_view(&data, ctx, &view);            // rows are observations
@@ -22,21 +26,21 @@
  *   live as long as the comment says; those of a model live until the caller destroys its own reference. Arguments are
  *   copied before the call returns, except the arrays of mercer_data_from_view, mercer_data_from_matrix and
  *   mercer_data_attach and the user pointers of callbacks: these must live until the handle is destroyed. If a struct
- *   has release, it is called once, when the last handle that uses the struct is destroyed, on the thread that destroys
- *   it; it is never called if the call that took the struct failed.
- * - Threads. Only one thread at a time may use a given context, data or recipe handle. Each handle counts separately:
- *   different threads may use and destroy handles of one context at once, in any order. A model is shared: any number
- *   of threads may use it at once, and any thread may destroy its own reference. The exception is a model whose user
- *   kernel is not MERCER_THREAD_SAFE, which only one thread at a time may use. After fork() the child may use all
- *   handles, on one thread.
+ *   has a function release, the library calls it once, when the last handle that uses the struct is destroyed, on the
+ *   thread that destroys this handle; if the call that took the struct failed, it never calls release.
+ * - Threads. Only one thread at a time may use a given context, data or recipe handle. This holds for each handle
+ *   separately: different threads may use and destroy handles of one context at once, in any order. A model is shared:
+ *   any number of threads may use it at once, and any thread may destroy its own reference. The exception is a model
+ *   whose user kernel is not MERCER_THREAD_SAFE, which only one thread at a time may use. After fork() the child may
+ *   use all handles, on one thread.
  * - Callbacks run on the thread that called the function, unless they are declared MERCER_THREAD_SAFE. They return 0,
- *   or any other value to stop the call with MERCER_E_CALLBACK; the error text is the one that the same callback passed
- *   to mercer_set_error, if it did. Their arguments are valid for that call only. They must not unwind (no longjmp, no
+ *   or any other value to stop the call with MERCER_E_CALLBACK; the error text is what the callback has passed to
+ *   mercer_set_error, if anything. Their arguments are valid for that call only. They must not unwind (no longjmp, no
  *   exception). A callback may call any function on handles that the running call does not use, and on any model.
  * - Structs begin with struct_size = sizeof of the struct as the caller was compiled, in outputs too. The library reads
- *   and writes nothing beyond it and treats missing fields as 0. Of a field that struct_size cuts, the bytes before
- *   the cut count and the others are 0. In an array of structs all elements have the struct_size of the first, which is
- *   also the distance between them. Structs only ever grow at the end. Padding is explicit and must be 0. Text is
+ *   and writes nothing beyond it and treats missing fields as 0. If struct_size ends inside a field, the bytes of this
+ *   field beyond the end are taken as 0. In an array of structs all elements have the struct_size of the first, which
+ *   is also the distance between them. Structs only ever grow at the end. Padding is explicit and must be 0. Text is
  *   UTF-8; sizes are int64_t; rows and columns count from 0, in error texts too. */
 #ifndef MERCER_MERCER_H
 #define MERCER_MERCER_H
@@ -58,8 +62,8 @@ extern "C" {
 
 /* ---- status ------------------------------------------------------------------------------------------------------ */
 
-/* One code per kind of error; the text of mercer_last_error distinguishes the cases. Numbers are never reused. The same
- * list is the registry "statuses" of mercer_context_entry, and `mercer methods statuses` in a shell. */
+/* One code per kind of error; the text of mercer_last_error distinguishes the cases. Numbers are never reused. The
+ * registry "statuses" of mercer_context_entry has the same list, and `mercer methods statuses` prints it. */
 enum {
     MERCER_OK = 0,            /* success; the model's report may hold warnings */
     MERCER_E_ARGUMENT = 1,    /* a null pointer or handle, an invalid struct_size, an unknown flag */
@@ -86,7 +90,7 @@ MERCER_API const char *mercer_version(void);
  * successful calls and destructors leave it unchanged. */
 MERCER_API const char *mercer_last_error(void);
 
-/* For callbacks, called on the thread they run on: sets the error text to be reported if this callback returns
+/* A callback calls this function on its own thread, to set the error text that is reported if the callback returns
  * non-zero. The text is copied, up to 1023 bytes. A MERCER_THREAD_SAFE callback has no other way to report the reason
  * for a failure. */
 MERCER_API void mercer_set_error(const char *text);
@@ -129,11 +133,11 @@ typedef struct mercer_progress {
 } mercer_progress;
 
 /* How a long call runs. A run is never part of a recipe and never changes a bit of the result, with one exception:
- * memory, where it limits how much of an approximation is kept. Then a recomputed factor equals a stored one up to
- * rounding, the method `auto` stops growing its factor at what fits, and an open number of components is limited by
- * memory. NULL, and every field that is 0, mean the context's setting. cancel is read atomically, and the call then
- * stops within 0.2 s, with two exceptions: one dense factorisation is completed first, and a callback of the caller
- * that is running returns first. Pointers must be valid for the duration of the call. */
+ * memory may limit how much of an approximation is kept. A factor that is recomputed for lack of memory equals a stored
+ * one up to rounding, the method `auto` stops growing its factor at the size that fits, and an open number of
+ * components is limited by memory. NULL, and every field that is 0, mean the context's setting. cancel is read
+ * atomically, and the call then stops within 0.2 s, with two exceptions: one dense factorisation is completed first,
+ * and a callback of the caller that is running returns first. Pointers must be valid for the duration of the call. */
 typedef struct mercer_run {
     int64_t struct_size;
     int64_t threads; /* 0: all cores this process may use (cores and memory are queried once a second at most) */
@@ -141,14 +145,15 @@ typedef struct mercer_run {
     int32_t (*progress)(void *user, const mercer_progress *progress); /* non-zero stops: MERCER_E_CANCELLED */
     void *user;
     const int32_t *cancel; /* any thread or signal handler sets it to non-zero to stop the call */
-    /* The checkpoint file; NULL: none. If the solver of a fit iterates, the fit saves its state there after its first
-     * cycle, and then at intervals that keep the time for writing near a tenth. If the file exists, the fit resumes
-     * from it: the model is bit-identical, and its report lists the passes of both runs. The fit is refused if recipe,
-     * kernel, rows or weights differ (MERCER_E_VALUE, the text names the difference; objects and user kernels are asked
-     * for up to 4096 values, which must be the same to the bit), if the file is damaged (MERCER_E_MODEL) and, before
-     * any work, if it cannot be written to (MERCER_E_IO). If a later write fails, the log gets a warning, the file
-     * keeps its previous state, and the fit continues. The file remains when the fit ends, because the model could be
-     * lost or need more passes: remove it once the model is saved. Fits without such a solver do not touch it. */
+    /* The checkpoint file; there is none if this field is NULL here and in the context. If the solver of a fit
+     * iterates, the fit saves its state there after its first cycle, and then at intervals that keep the time for
+     * writing near a tenth. If the file exists, the fit resumes from it: the model is bit-identical, and its report
+     * lists the passes of both runs. The fit is refused if recipe, kernel, rows or weights differ (MERCER_E_VALUE, the
+     * text names the difference; objects and user kernels are asked for up to 4096 values, which must be the same to
+     * the bit), if the file is damaged (MERCER_E_MODEL) and, before any work, if it cannot be written to (MERCER_E_IO).
+     * If a later write fails, the log gets a warning, the file keeps its previous state, and the fit continues. The
+     * file remains when the fit ends, because the model could be lost or need more passes: remove it once the model is
+     * saved. Fits without such a solver do not touch it. */
     const char *checkpoint;
 } mercer_run;
 
@@ -176,9 +181,10 @@ MERCER_API int32_t mercer_context_add_plugins(mercer_context *context, const cha
 MERCER_API int32_t mercer_context_set_log(mercer_context *context,
                                           void (*log)(void *user, int32_t level, const char *text), void *user);
 
-/* Sets the run that a NULL run, or a 0 in one, means from now on. It is copied. A recipe copies it, and the log, when
- * it is created, so the objects that they point to must outlive both context and recipes; data and models copy threads
- * and memory only. MERCER_E_VALUE: a field is out of range. */
+/* Sets the run that later calls use in place of a NULL run, and whose fields they use in place of fields that are 0.
+ * The struct is copied. A recipe copies the run and the log function when it is created, so the objects that these
+ * point to must outlive the context and its recipes; data and models copy threads and memory only. MERCER_E_VALUE: a
+ * field is out of range. */
 MERCER_API int32_t mercer_context_set_run(mercer_context *context, const mercer_run *run);
 
 /* An entry of a registry. what = "methods" | "operations" (outputs of a model) | "derivations" (make a model from
@@ -195,7 +201,7 @@ typedef struct mercer_entry {
     const char *path;      /* the plugin's file, "" if built in */
     int64_t value;         /* number of a status; number of plugins in a folder */
     const char *version;   /* of a plugin */
-    const char *takes;     /* by an operation: "rows" (of d columns), "scores" or "kernel rows" (k(x, C)); else "" */
+    const char *takes;     /* input of an operation: "rows" (d columns), "scores" or "kernel rows" (k(x, C)); else "" */
 } mercer_entry;
 
 /* The number of entries of a registry, and the entry with a given index, from 0 on. Counting and listing open no
@@ -239,12 +245,12 @@ enum { MERCER_NPY = 1, MERCER_CSV = 2 };
 typedef struct mercer_file {
     int64_t struct_size;
     int32_t format;    /* 0: MERCER_NPY if the name (*.npy) or the contents say so, otherwise MERCER_CSV */
-    int32_t separator; /* ',' ';' '\t' ' ' '|'; 0: the one of the first four that splits the first lines equally */
+    int32_t separator; /* ',' ';' '\t' ' ' '|'; 0: the one of the first four that gives all lines equally many fields */
     int32_t header; /* 1: the first line has names; -1: it has none; 0: it has names if its fields are text or empty */
     int32_t values; /* 0: rows of columns; MERCER_DISTANCE or MERCER_KERNEL: as from_matrix below, read whole */
     const char *labels;  /* a column: text becomes 0, 1 ... in order of appearance, whole numbers stay; NULL: none */
     const char *weights; /* a column, numbers >= 0; NULL: none */
-    const char *columns; /* separated by commas ("a,b" in quotes is one name); NULL: all others that hold numbers */
+    const char *columns; /* separated by commas ("a,b" in quotes is one name); NULL: all other columns of numbers */
     const char *ids;     /* a column that names the rows, kept as text (mercer_data_facts); NULL: none */
 } mercer_file;
 MERCER_API int32_t mercer_data_from_file(mercer_data **out, mercer_context *context, const char *path,
@@ -258,7 +264,9 @@ MERCER_API int32_t mercer_data_from_file(mercer_data **out, mercer_context *cont
  *   MERCER_REWINDABLE              from row 0 on, in order, any number of times. Rows that take more than a quarter of
  *                                  the budget are read by windows of at most 8 MiB, in as many passes as the call
  *                                  needs, and the work on them is done by the calling thread alone
- *   the same | MERCER_THREAD_SAFE  rows that take more than a quarter of the budget: in any order, by all threads */
+ *   the same | MERCER_THREAD_SAFE  rows that take more than a quarter of the budget: in any order, by all threads
+ *
+ * A callback that is read again must give the same rows each time; this is not checked. */
 typedef struct mercer_chunks {
     int64_t struct_size;
     int32_t dtype; /* MERCER_F32 or MERCER_F64 */
@@ -300,7 +308,8 @@ typedef struct mercer_objects {
     int32_t values; /* MERCER_DISTANCE or MERCER_KERNEL */
     int32_t flags;  /* MERCER_THREAD_SAFE, MERCER_PSD */
     int32_t (*pairs)(void *user, const int64_t *i, const int64_t *j, int64_t count, double *values);
-    /* k(i, i). NULL: pairs(i, i) if i is a row of the fitted data, not available for queries; for distances: 0 */
+    /* Fills values with k(i, i). It is never called for distances, because these are 0. NULL: pairs is called with
+     * j = i for rows of the fitted data, and operations that need k(i, i) of queries are MERCER_E_UNSUPPORTED. */
     int32_t (*self)(void *user, const int64_t *i, int64_t count, double *values);
     void *user;
     void (*release)(void *user);
@@ -354,9 +363,9 @@ MERCER_API void mercer_recipe_destroy(mercer_recipe *recipe);
 
 /* Sets one parameter, named part.name ("kernel.sigma", "reducer.m", "seed"), or by its last part if that is unique in
  * the recipe ("sigma"); '-' and '_' are equivalent. A part ("kernel", "reducer", "lift", "solver") is a parameter too;
- * changing it resets its parameters. A recipe has only the parameters that have an effect in it. For any other name,
- * MERCER_E_NAME says where it belongs or which name is nearest; MERCER_E_VALUE says which values are allowed. Numbers
- * as text round-trip; "" means unset. */
+ * changing a part resets the parameters of this part. A recipe has only the parameters that have an effect in it. For
+ * any other name, MERCER_E_NAME says where it belongs or which name is nearest; MERCER_E_VALUE says which values are
+ * allowed. Numbers as text round-trip; "" means unset. */
 MERCER_API int32_t mercer_recipe_set(mercer_recipe *recipe, const char *name, const char *value);
 MERCER_API int32_t mercer_recipe_set_real(mercer_recipe *recipe, const char *name, double value);
 
@@ -375,7 +384,7 @@ enum {
     MERCER_LO_OPEN = 1, /* lo itself is not allowed */
     MERCER_HI_OPEN = 2,
     MERCER_SHORT = 4,   /* may be named without its part even if that is not unique */
-    MERCER_PART = 8,    /* a choice of part; changing it changes the rows that follow */
+    MERCER_PART = 8,    /* chooses a part, such as the kernel; changing it changes the rows that follow */
     MERCER_AUTO = 16,   /* the value 0 (or unset) means: chosen by the library */
     MERCER_CENTRES = 32 /* the number of centres that a reducer selects at most */
 };
@@ -393,16 +402,17 @@ typedef struct mercer_row {
 MERCER_API int32_t mercer_recipe_rows(mercer_recipe *recipe, int64_t *count);
 MERCER_API int32_t mercer_recipe_row(mercer_recipe *recipe, int64_t index, mercer_row *out);
 
-/* Checks a value against a row that the caller has made, as mercer_recipe_set does with its own rows. It is for
- * programs that have flags or keywords of their own, which then refuse a value in the same words. Only name, type,
- * choices, flags, lo and hi are used; the name may be any text, such as "--width". MERCER_E_VALUE: the value is not
+/* Checks a value against a row that the caller has made, as mercer_recipe_set checks it against a row of the recipe.
+ * Programs that have flags or keywords of their own can thus refuse a value in the same words. Only name, type,
+ * choices, lo, hi and the flags MERCER_LO_OPEN and MERCER_HI_OPEN are used; the name may be any text, such as
+ * "--width". "" is refused, which mercer_recipe_set takes as "the default". MERCER_E_VALUE: the value is not
  * allowed, the text says which are, and, for a misspelt choice, which one is nearest ("did you mean 'scatter'?"). */
 MERCER_API int32_t mercer_row_check(const mercer_row *row, const char *value);
 
-/* The function of the leaf "user" in the kernel expression (if the expression has no such leaf, it becomes "user"):
- * k(x_i, y_j) for all rows of x and y, both row-major and of the dtype of k. The views are valid for the call only. The
- * struct is copied into the recipe; release is called when the last recipe or model that uses it is destroyed, on the
- * thread that destroys it. A saved model stores the name only: see mercer_model_bind. */
+/* Sets the function that computes the leaf "user" of the kernel expression (an expression without this leaf is replaced
+ * by "user"). It writes k(x_i, y_j) for all rows of x and y, both row-major and of the dtype of k. The views are valid
+ * for the call only. The struct is copied into the recipe; release is called when the last recipe or model that uses it
+ * is destroyed, on the thread that destroys it. A saved model stores the name only: see mercer_model_bind. */
 typedef struct mercer_user_kernel {
     int64_t struct_size;
     int32_t flags; /* MERCER_THREAD_SAFE, MERCER_PSD */
@@ -432,22 +442,22 @@ typedef struct mercer_forecast {
     int64_t struct_size;
     mercer_figure bytes; /* peak, including the model, excluding the buffers of BLAS */
     mercer_figure kernel_evaluations;
-    mercer_figure passes; /* times that the kernel matrix of the centres is computed; 0: a projection onto them */
+    mercer_figure passes; /* times that the centres' kernel matrix is computed; 0: the fit projects onto the centres */
     mercer_figure flops;  /* of kernel values (2 d each), products, factors and factorisations */
     double dense_seconds; /* longest part that cannot be cancelled, approximately */
     int32_t streams;      /* 1: kernel values are recomputed in each pass, 0: stored */
     int32_t reserved;
     const char *strategy;  /* how the fit will run and why; borrowed until the recipe is forecast again or destroyed */
     double seconds;        /* likely, for the whole fit, at the speed measured in this process; decides nothing */
-    int64_t rows;          /* rows that were read for the estimate; 0: it follows from the shape alone */
-    double sample_seconds; /* time that this took */
+    int64_t rows;          /* rows that were read for the estimate; 0: the shape alone determines it */
+    double sample_seconds; /* time that the reading and the estimate took */
 } mercer_forecast;
 MERCER_API int32_t mercer_recipe_forecast(mercer_recipe *recipe, mercer_data *data, const mercer_run *run,
                                           mercer_forecast *out);
 
 /* The kernel matrix of the recipe's kernel: writes k(x_i, y_j) to out, (rows of x) x (rows of y), or k(x_i, x_j) if y
- * is NULL. Computed in the type of out, with the input map and the bandwidth of a fit on x. Entries of rows that
- * data.missing leaves out are NaN. */
+ * is NULL. The values are computed in the type of out, with the input map and the bandwidth of a fit on x. Entries of
+ * rows that data.missing leaves out are NaN. */
 MERCER_API int32_t mercer_recipe_kernel(mercer_recipe *recipe, mercer_data *x, mercer_data *y, const mercer_view *out,
                                         const mercer_run *run);
 
@@ -463,15 +473,16 @@ enum {
     MERCER_NOT_CONVERGED = 8
 };
 
-/* Capabilities of a model; an operation that needs one that the model lacks is MERCER_E_UNSUPPORTED. */
+/* Capabilities of a model. An operation fails with MERCER_E_UNSUPPORTED if the model lacks a capability that it
+ * needs. */
 enum {
     MERCER_CAN_ORTHONORMAL = 1, /* A^T k(C, C) A = I: the components are an orthonormal basis */
     MERCER_CAN_MEAN = 2,        /* nu: the mean in feature space */
     MERCER_CAN_MERGE = 4,       /* what its components keep and lose is known, up to rounding: /ledger in the report */
-    MERCER_CAN_DENSITY = 8,     /* w^T k_C(x) / n */
+    MERCER_CAN_DENSITY = 8,     /* w^T k_C(x) / n, where w are the weights of the centres, whose sum is n */
     MERCER_CAN_RESIDUAL = 16,   /* distance to the components in feature space */
     MERCER_CAN_SHARE = 32,      /* several threads may use it at once: no user kernel that is not MERCER_THREAD_SAFE */
-    MERCER_CAN_GRADIENT = 64,   /* df/dx: rows are dense, and every leaf of the kernel has a derivative */
+    MERCER_CAN_GRADIENT = 64,   /* df/dx: rows are dense, every leaf has a derivative and is of form dot or sqdist */
     MERCER_CAN_LABELS = 128     /* clusters */
 };
 
@@ -487,8 +498,8 @@ MERCER_API void mercer_model_destroy(mercer_model *model);
 
 /* Computes an output operation (what = a recipe made from an entry of "operations", with its options; NULL = scores) on
  * data, into count arrays of the caller. Each array has the shape and dtype that mercer_model_output reports; f64 is
- * accepted in place of f32, one stride is 1, and extra columns are allowed and remain unchanged. A view whose data is
- * NULL means that this output is not wanted. mercer_model_output fills *out for 0 <= index < *count; its texts are
+ * accepted in place of f32, one stride must be 1, and extra columns are allowed and remain unchanged. A view whose data
+ * is NULL means that this output is not wanted. mercer_model_output fills *out for 0 <= index < *count; its texts are
  * static. A recipe of several operations, created as "scores,t2,residual", has the outputs of each in this order; the
  * data are read once for all of them, and the kernel is evaluated once (once more for gradient).
  *
@@ -515,15 +526,16 @@ MERCER_API int32_t mercer_model_output(mercer_model *model, mercer_recipe *what,
 MERCER_API int32_t mercer_model_transform(mercer_model *model, mercer_recipe *what, mercer_data *data,
                                           const mercer_view *outs, int64_t count, const mercer_run *run);
 
-/* Makes a new model from count others: operation = a recipe made from an entry of "derivations". compress, of 1 model,
- * selects fewer centres with its reducer and projects components and mean onto their span; the report states the loss
- * at /compressed. data: the objects fitted on if centres are objects, else NULL. MERCER_E_UNSUPPORTED: the operation
- * does not apply to such a model. */
+/* Makes a new model from count others: operation = a recipe made from an entry of "derivations". The derivation
+ * compress takes one model, selects fewer centres with its reducer, and projects components and mean onto the span of
+ * these; the report states the loss at /compressed. data: the objects that the models were fitted on if their centres
+ * are objects, else NULL. MERCER_E_UNSUPPORTED: the operation does not apply to such a model. */
 MERCER_API int32_t mercer_model_derive(mercer_model **out, mercer_recipe *operation, mercer_model *const *models,
                                        int64_t count, mercer_data *data, const mercer_run *run);
 
 /* Forecasts what mercer_model_derive will need in addition to the models. Unlike mercer_recipe_forecast, this function
- * reads no rows: the forecast follows from the shapes of the models and the parameters alone. passes and rows are 0.
+ * reads no rows: the forecast follows from the shapes of the models and the parameters alone. So likely can exceed what
+ * happens, even if it equals most. passes and rows are 0.
  * MERCER_E_BUDGET: the derivation would be refused. */
 MERCER_API int32_t mercer_model_forecast(mercer_recipe *operation, mercer_model *const *models, int64_t count,
                                          mercer_data *data, const mercer_run *run, mercer_forecast *out);
@@ -553,22 +565,24 @@ MERCER_API int32_t mercer_model_tensor(mercer_model *model, const char *name, me
 
 /* Makes a model from arrays, which are copied. json has the format of mercer_model_info; only "kernel" is required
  * ("parameters", "n", "method", "capabilities", "total_variance" have defaults). tensors must include a set of centres
- * and A. Everything is checked like a file: MERCER_E_MODEL. */
+ * and A. Everything is checked as in a file; what is inconsistent is MERCER_E_MODEL. */
 MERCER_API int32_t mercer_model_from_tensors(mercer_model **out, mercer_context *context, const char *json,
                                              const char *const *names, const mercer_view *tensors, int64_t count);
 
 /* Files are safetensors: see include/README.md. save replaces path atomically: it holds either the complete old file or
  * the complete new one. A model is loaded even if its kernel cannot be computed here, because a plugin is missing, is
  * refused, or is of a version that does not accept the model's parameters. Functions that need no kernel then work
- * (summary, info, tensor, save, write), all others are MERCER_E_PLUGIN; the model has no capability, and info reports
- * the reason at "/missing". mercer_model_from_tensors makes no such model. If a plugin is of another version than at
- * the time of the fit, so that values may differ, "/changed" and the log say so. A model whose user kernel is not bound
- * has no "/missing": functions that need the kernel are MERCER_E_UNSUPPORTED until mercer_model_bind gives it back. */
+ * (summary, info, tensor, save, write), and all others fail with MERCER_E_PLUGIN; the model has no capability, and info
+ * reports the reason at "/missing". mercer_model_from_tensors makes no such model. If a plugin is of another version
+ * than at the time of the fit, so that values may differ, "/changed" and the log say so. A model whose user kernel is
+ * not bound has no "/missing": functions that need the kernel are MERCER_E_UNSUPPORTED until mercer_model_bind gives it
+ * back. */
 MERCER_API int32_t mercer_model_save(mercer_model *model, const char *path);
 MERCER_API int32_t mercer_model_load(mercer_model **out, mercer_context *context, const char *path);
 
-/* The same bytes through callbacks, in order, and identical each time. read fills up to capacity bytes and stores their
- * number in *count; 0 is the end. The library requests no byte beyond the last one of the model. */
+/* These functions pass the bytes of such a file through callbacks, in order; a model has the same bytes each time. read
+ * fills up to capacity bytes and stores their number in *count; 0 is the end. The library requests no byte beyond the
+ * last one of the model. */
 typedef struct mercer_sink {
     int64_t struct_size;
     int32_t (*write)(void *user, const void *bytes, int64_t count);
@@ -582,8 +596,8 @@ typedef struct mercer_source {
 MERCER_API int32_t mercer_model_write(mercer_model *model, const mercer_sink *sink);
 MERCER_API int32_t mercer_model_read(mercer_model **out, mercer_context *context, const mercer_source *source);
 
-/* The same model with its user kernel restored, after mercer_model_load. MERCER_E_UNSUPPORTED: it has no leaf
- * "user". */
+/* Makes the same model with its user kernel restored, after mercer_model_load. MERCER_E_UNSUPPORTED: the model has no
+ * leaf "user". */
 MERCER_API int32_t mercer_model_bind(mercer_model **out, mercer_model *model, const mercer_user_kernel *kernel);
 
 #ifdef __cplusplus

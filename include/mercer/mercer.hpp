@@ -101,7 +101,7 @@ class Handle : protected Calls {
 
   protected:
     explicit Handle(T *handle) : handle_(handle) {}
-    // Made by a constructor of mercer.h: Handle(mercer_data_from_view, context, &view).
+    // Calls a constructor of mercer.h, as in Handle(mercer_data_from_view, context, &view).
     template <class Make, class... Arguments>
     explicit Handle(Make make, Arguments... arguments) : handle_(made(make, arguments...)) {}
 
@@ -131,7 +131,7 @@ class View {
   public:
     View(T *data, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride)
         : data_(data), rows_(rows), cols_(cols), row_stride_(row_stride), col_stride_(col_stride) {}
-    // From the views that callbacks receive and tensors have; throws an Error if the type is another.
+    // Converts a view that a callback has received or that tensor() returned. Throws an Error unless its entries are T.
     View(const mercer_view &view)
         : View(static_cast<T *>(view.data), view.rows, view.cols, view.row_stride, view.col_stride) {
         if (view.dtype != detail::dtype<T>())
@@ -182,18 +182,18 @@ struct Matrix {
     View<const T> view() const { return row_major(values.data(), rows, cols); }
 };
 
-// How a long call runs; 0: the setting of the context.
+// How a long call runs. A field that is 0, null or empty means the setting of the context.
 class Run : detail::Calls {
   public:
     int64_t threads = 0, memory = 0;
     const int32_t *cancel = nullptr;
-    std::string checkpoint;                                // a file; empty: none
+    std::string checkpoint;                                // path of the checkpoint file
     std::function<bool(const mercer_progress &)> progress; // true: stop, with MERCER_E_CANCELLED
 
     struct Given : mercer_run {
         operator const mercer_run *() const { return this; }
     };
-    Given c() const { // for mercer.h; points to this Run
+    Given c() const { // the struct that mercer.h takes, which points to this Run
         auto call = [](void *user, const mercer_progress *now) {
             return guarded([&] { return static_cast<Run *>(user)->progress(*now); });
         };
@@ -330,12 +330,12 @@ class Data : public detail::Handle<mercer_data, mercer_data_destroy> {
         return check(mercer_data_attach(get(), what, &view)), *this;
     }
     mercer_data_facts facts() const { return got(sized<mercer_data_facts>(), mercer_data_inspect, get()); }
-    // All rows, as they were given: missing values are NaN. T = int64_t: the values must be whole numbers. Not for
-    // chunks whose number of rows is unknown.
+    // All rows, as they were given: missing values are NaN. T = int64_t: the values must be whole numbers. The number
+    // of rows must be known: read() cannot take chunks of unknown length.
     template <class T>
     Matrix<T> read(const Run &run = {}) const {
         const mercer_data_facts known = facts();
-        Matrix<T> out(known.rows, known.cols);
+        Matrix<T> out(known.rows < 0 ? 0 : known.rows, known.cols); // if it is not known, the library reports it
         const mercer_view view = out.view();
         check(mercer_data_read(get(), &view, run.c()));
         return out;
@@ -378,7 +378,7 @@ struct UserKernel : mercer_user_kernel, Calls {
             return guarded([&] { return (*static_cast<Tile *>(own))(*x, *y, *k), 0; });
         };
     }
-    // To be called once the library owns the function; from then on the library destroys it.
+    // Gives up the function, once a call has made the library its owner, which will destroy it.
     void taken() { kept.release(); }
 
   private:
@@ -401,7 +401,7 @@ class Recipe : public detail::Handle<mercer_recipe, mercer_recipe_destroy> {
     Recipe &set(const std::string &name, double value) {
         return done(mercer_recipe_set_real(get(), name.c_str(), value));
     }
-    Recipe &set(const std::vector<std::pair<std::string, std::string>> &pairs) { // all or none, in any order
+    Recipe &set(const std::vector<std::pair<std::string, std::string>> &pairs) { // sets all pairs or none, in any order
         std::vector<const char *> names, values;
         for (const auto &[name, value] : pairs) names.push_back(name.c_str()), values.push_back(value.c_str());
         return done(mercer_recipe_set_many(get(), names.data(), values.data(), static_cast<int64_t>(pairs.size())));
@@ -520,7 +520,7 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
         }
         return out;
     }
-    // Writes to the caller's arrays: transform(data, {mercer::row_major(scores, n, r)}) allocates nothing.
+    // Writes to the caller's arrays, as in transform(data, {mercer::row_major(scores, n, r)}).
     void transform(const Data &data, std::initializer_list<mercer_view> outs, const Recipe *what = nullptr,
                    const Run &run = {}) const {
         into(data, outs.begin(), outs.size(), what, run);
@@ -529,8 +529,9 @@ class Model : public detail::Handle<mercer_model, mercer_model_destroy> {
                    const Run &run = {}) const {
         into(data, outs.data(), outs.size(), what, run);
     }
-    // The first output. T = double always works, float only for models that compute in it (summary().dtype); labels are
-    // int64_t. Data must know how many rows they have: chunks of unknown length are MERCER_E_UNSUPPORTED.
+    // The first output. T must be int64_t for labels. For all other outputs T may be double, and float if the model
+    // computes in it (summary().dtype). The number of rows must be known: chunks of unknown length are
+    // MERCER_E_UNSUPPORTED.
     template <class T>
     Matrix<T> transform(const Data &data, const Recipe *what = nullptr, const Run &run = {}) const {
         auto shape = sized<mercer_output>();

@@ -57,7 +57,7 @@ static inline mercer_pivot_stop mercer_pivot_stop_of(const void *params, int64_t
     return stop;
 }
 
-/* The cost of a rule with these needs; m > n is refused. */
+/* Computes the cost of a rule with these needs. m > n is refused. */
 static inline int32_t mercer_pivot_cost(const mercer_host *host, mercer_task *task, const void *params,
                                         const mercer_shape *shape, int32_t needs, mercer_cost *out) {
     mercer_pivot_stop stop = mercer_pivot_stop_of(params, shape->n, needs);

@@ -44,8 +44,8 @@ typedef struct mercer_param {
     mercer_row row;
 } mercer_param;
 
-/* The field determines name, offset and, at compile time, the type. initial is text ("true" for bools), choices
- * "a|b|c". */
+/* The field gives the row its name and its offset, and a field of the wrong type does not compile. initial is text
+ * ("true" for bools), choices "a|b|c". */
 #ifdef __cplusplus
 #define MERCER_FIELD(type, params, field)                                                                              \
     ((int64_t)(offsetof(params, field) + 0 * sizeof(*(1 ? (type *)0 : &((params *)0)->field))))
@@ -55,7 +55,7 @@ typedef struct mercer_param {
 #endif
 #define MERCER_PARAM(ctype, rtype, params, field, initial, choices, group, flags, lo, hi, doc)                         \
     MERCER_PARAM_NAMED(#field, ctype, rtype, params, field, initial, choices, group, flags, lo, hi, doc)
-/* For a field of a nested struct, which needs a name of its own. */
+/* For a field of a nested struct, whose row needs a name of its own. */
 #define MERCER_PARAM_NAMED(name, ctype, rtype, params, field, initial, choices, group, flags, lo, hi, doc)             \
     {                                                                                                                  \
         sizeof(mercer_param), MERCER_FIELD(ctype, params, field), {                                                    \
@@ -111,43 +111,44 @@ typedef struct mercer_kernel_ops {
     int32_t form;
     int32_t reserved;
 
-    /* Optional: the form, if it depends on parameters. */
+    /* Optional: returns the form, for kernels whose form depends on parameters. */
     int32_t (*choose_form)(const void *params);
 
-    /* Optional: checks across fields; converts input->bandwidth into the parameter that it determines; fills derived
-     * fields (they have no row). Parameters that were unset and that it sets are stored in the model. It is called once
-     * per fit or kernel matrix, and once when a model is made from stored parameters (bandwidth 0). The host copies
-     * params byte by byte: they hold no pointers except TEXT. */
+    /* Optional: checks combinations of parameters, converts input->bandwidth into the parameter that it determines, and
+     * fills derived fields, which have no row. Parameters that were unset and that finish sets are stored in the model.
+     * It is called once per fit or kernel matrix, and once when a model is made from stored parameters (bandwidth 0).
+     * The host copies params byte by byte: they hold no pointers except TEXT. */
     int32_t (*finish)(const mercer_host *host, mercer_task *task, void *params, const mercer_kernel_input *input);
 
     /* Maps form values to kernel values, in place. The result for a value depends on that value alone, to the bit,
-     * whatever its position; NaN stays NaN; any count, any thread. dtype is MERCER_F32 or MERCER_F64. NULL: the form is
-     * the kernel. */
+     * whatever its position; NaN stays NaN. Any count is allowed, and any thread may call map. dtype is MERCER_F32 or
+     * MERCER_F64. NULL: the form is the kernel. */
     void (*map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 
-    /* For form MERCER_BLOCK only: k(x_i, y_j) for all rows, row-major and of one dtype. Any thread. Of the services it
-     * may call only fail, alloc (freed when it returns) and those that any thread may call. */
+    /* For form MERCER_BLOCK only: writes k(x_i, y_j) for all rows of x and y; all views are row-major and of one dtype.
+     * Any thread may call block. Of the services it may call only fail, alloc (freed when it returns) and those that
+     * any thread may call. */
     int32_t (*block)(const mercer_host *host, mercer_task *task, const void *params, const mercer_view *x,
                      const mercer_view *y, const mercer_view *k);
 
-    /* Facts for d columns. The host also asks about a very large d: if a radial kernel of form MERCER_SQDIST is
-     * positive definite for every d, the magnitude of its derivative decreases with the form value (Schoenberg 1938),
-     * and the core relies on that. */
+    /* Fills in the facts for d columns. The host also asks about a very large d: if a radial kernel of form
+     * MERCER_SQDIST is positive definite for every d, the magnitude of its derivative decreases with the form value
+     * (Schoenberg 1938), and the core relies on that. */
     void (*facts)(const mercer_host *host, const void *params, int64_t d, mercer_kernel_facts *out);
 
     /* Optional, for kernels > 0: replaces each form value by log k, in place. Models with a denominator g need it for
      * rows far away from all centres. */
     void (*log_map)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 
-    /* Optional: c if the map is v -> exp(c v), 0 if it is not for these parameters. The engine then computes form and
-     * map in one step where it can; map remains the reference for these values. */
+    /* Optional: returns c if the map is v -> exp(c v), and 0 if these parameters give another map. The engine then
+     * computes form and map in one step where it can; map remains the reference for these values. */
     double (*profile)(const void *params);
 
-    /* Optional: replaces each form value by the derivative of map there, in place, under the rules of map; 0 at a cusp.
-     * NULL with a map: no derivative is known; NULL without a map: it is 1. Models have gradients if all leaves of
-     * their kernel have a derivative and are of form MERCER_DOT or MERCER_SQDIST. With a derivative, squared
-     * distances of close rows are computed as accurately as the kernel values need, to 8 u kappa; the core calls
-     * derivative to find these rows, but seldom if the fact lipschitz is finite. */
+    /* Optional: replaces each form value by the derivative of map there, in place, under the same rules as map; at a
+     * cusp it writes 0. NULL with a map: no derivative is known; NULL without a map: the derivative is 1. Models have
+     * gradients if all leaves of their kernel have a derivative and are of form MERCER_DOT or MERCER_SQDIST. With a
+     * derivative, squared distances of close rows are computed as accurately as the kernel values need, to 8 u kappa
+     * (u: unit roundoff); the core calls derivative to find these rows, but seldom if the fact lipschitz is finite. */
     void (*derivative)(const mercer_host *host, const void *params, int32_t dtype, void *values, int64_t count);
 } mercer_kernel_ops;
 
@@ -166,31 +167,31 @@ typedef struct mercer_shape {
     double h, kappa;   /* of the kernel, as in mercer_kernel_facts; NaN in a forecast that does not know them */
 } mercer_shape;
 
-/* The costs of an operation, zeroed before the call. bytes counts its own memory, that of host->eigh and the states of
- * visits, but not other services, inputs and results. Figures that the shape does not determine are bounds; the likely
- * figures are separate fields. */
+/* The costs of an operation, zeroed before the call. bytes counts the memory of the operation itself, of host->eigh and
+ * of the states of visits, but not that of other services, of inputs and of results. Figures that the shape does not
+ * determine are bounds; the likely figures are separate fields. */
 typedef struct mercer_cost {
     int64_t struct_size;
     int64_t bytes;
     int64_t kernel_evaluations;
     int64_t passes;  /* solver: applications of the operator */
-    int64_t columns; /* solver: of the widest application, after the first if first_columns > 0 */
-    int64_t blocks;  /* solver: columns of all its blocks that it uses; not in bytes */
+    int64_t columns; /* solver: of the widest application, not counting the first if first_columns > 0 */
+    int64_t blocks;  /* solver: columns that it uses of all its blocks; bytes does not include them */
     /* reducer: most centres; n if the number is not known in advance. The host then judges the budget by the likely
      * figures, and plans again after reduce. */
     int64_t m;
     double flops;                    /* in addition to kernel values and applications */
     int64_t first_columns;           /* solver: of the first application, if these may be more than columns; else 0 */
-    int64_t first_blocks;            /* solver: columns of its blocks in use during that application */
+    int64_t first_blocks;            /* solver: columns of its blocks in use during the first application */
     int64_t likely_passes, likely_m; /* 0: equal to the bound */
     double likely_evaluations;       /* 0: equal to the bound */
     int64_t likely_bytes;            /* 0: equal to the bound */
 } mercer_cost;
 
-/* What the lift needs in addition to the centres; NULL = not needed. assignment: n, the centre assigned to each row,
- * numbered from 0 in the order in which the reducer gives them; the weight of a centre is that of its assigned rows.
- * Every row needs a centre, also one of sample weight 0. (The host leaves out centres of weight 0 and stores -1 for
- * their rows.) */
+/* What the lift needs in addition to the centres; NULL = not needed. To assignment (n) the reducer writes the number of
+ * the centre assigned to each row. Centres are numbered from 0 in the order in which the reducer gives them; the weight
+ * of a centre is that of its assigned rows. Every row needs a centre, also one of sample weight 0. (The host leaves out
+ * centres of weight 0 and stores -1 for their rows.) */
 typedef struct mercer_want {
     int64_t struct_size;
     int64_t *assignment;
@@ -216,9 +217,9 @@ typedef struct mercer_reducer_ops {
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-/* A tile of values between rows row0 ... of the data and rows col0 ... of y; values[i * stride + j]. x and y are these
- * rows after the input map, row-major with stride d, of the tile's dtype. They are NULL if dense rows are not available
- * (sparse data, objects): call host->rows instead. */
+/* A tile of values between rows row0 ... of the data and rows col0 ... of y, which the visit selects: entry (i, j) is
+ * values[i * stride + j]. The fields x and y are these rows after the input map, row-major with stride d, of the tile's
+ * dtype. They are NULL if dense rows are not available (sparse data, objects): call host->rows instead. */
 typedef struct mercer_tile {
     int64_t struct_size;
     int32_t dtype;
@@ -233,8 +234,8 @@ typedef struct mercer_tile {
  * zeroed state of state_size bytes and receives its tiles in ascending order on one thread; states are combined on the
  * calling thread in ascending order of slabs. This needs no locks and gives bit-identical results for any number of
  * threads or processes (a state is plain bytes). Therefore tile only reads user and stores its results in its state,
- * and only combine writes user. At most 64 states exist at once. MERCER_VISIT_STOP, which is no error: returned by
- * tile, it ends this slab, whose combine still follows; returned by combine, it ends the visit. */
+ * and only combine writes user. At most 64 states exist at once. MERCER_VISIT_STOP is no error: if tile returns it,
+ * this slab ends, and its combine still follows; if combine returns it, the visit ends. */
 enum { MERCER_VISIT_STOP = -1 };
 typedef struct mercer_consumer {
     int64_t struct_size;
@@ -265,10 +266,11 @@ typedef struct mercer_visit {
 /* ---- the kernel matrix as a whole -------------------------------------------------------------------------------- */
 
 /* A = S H K H^T S, for reducers that need whole rows of the kernel matrix or products with it: for vectors and for
- * objects. With MERCER_GRAM_WEIGHTED S = diag(sqrt w), w being the sample weights (sum n); otherwise w = 1 and S = 1.
- * With MERCER_GRAM_CENTRED H = 1 - 1 w^T / n, so that row and column means of H K H^T, weighted by w, are 0; otherwise
- * H = 1. Nothing of size n^2 is held in memory, except with MERCER_GRAM_STORED: the values are then computed once and
- * stored if that takes at most half of the budget. Stored and recomputed values give the same bits.
+ * objects. With MERCER_GRAM_WEIGHTED S = diag(sqrt w), w being the sample weights (sum n); otherwise S = I and all w
+ * are 1. With MERCER_GRAM_CENTRED H = I - e w^T / n, e being the vector of ones, so that row and column means of H K
+ * H^T, weighted by w, are 0; otherwise H = I. Nothing of size n^2 is held in memory, except with MERCER_GRAM_STORED:
+ * the values are then computed once and stored if that takes at most half of the budget. Stored and recomputed values
+ * give the same bits.
  *
  * Products, the whole matrix and its diagonal are computed by op (apply, dense, diagonal). columns and row_squares are
  * [serial]. columns computes the columns index[0] ... index[count - 1] of A (n x count, ldo >= n) from n count kernel
@@ -294,13 +296,13 @@ typedef struct mercer_gram {
 
 /* ---- pivoted Cholesky -------------------------------------------------------------------------------------------- */
 
-/* K ~ L L^T, K positive semi-definite; R = K - L L^T is the residual. The rule scores candidates. The driver keeps
- * track of the remaining candidates (rows of sample weight 0, and rows whose residual is rounding, are never
- * candidates), breaks ties among scores >= (1 - 1e-10) max by the contents of the rows (for objects and equal rows: the
- * lowest row wins), draws random numbers, and never updates K. A rule that needs BOUND or SAMPLE and has neither score
- * nor update proceeds in blocks, with a few sweeps over the rows; any other rule proceeds column by column. L is
- * stored; in blocks, if L is not requested and exceeds the budget, each sweep recomputes it instead. pivots.h has what
- * else such a reducer needs: options, forecast and report. */
+/* K ~ L L^T, K positive semi-definite; R = K - L L^T is the residual. The rule scores candidates. The driver
+ * (host->pivot_cholesky) keeps track of the remaining candidates (rows of sample weight 0, and rows whose residual is
+ * rounding, are never candidates), breaks ties among scores >= (1 - 1e-10) max by the contents of the rows (for objects
+ * and equal rows: the lowest row wins), draws random numbers, and never updates K. A rule that needs BOUND or SAMPLE
+ * and has neither score nor update proceeds in blocks, with a few sweeps over the rows; any other rule proceeds column
+ * by column. L is stored; in blocks, if L is not requested and exceeds the budget, each sweep recomputes it instead.
+ * pivots.h has what else such a reducer needs: options, forecast and report. */
 enum {
     MERCER_PIVOT_BOUND = 1,  /* the largest score is next; selecting a candidate raises the score of no other */
     MERCER_PIVOT_SAMPLE = 2, /* the next pivot is drawn with probability proportional to score times sample weight */
@@ -322,14 +324,15 @@ typedef struct mercer_pivot_state {
     double mse;             /* the mean residual, as in mercer_pivots; in init the mean of k(x, x) */
     double least;           /* a row whose residual is at most this is no candidate */
 
-    /* For rules that need MERCER_PIVOT_FULL, otherwise NULL; to be called by init and update only, with the state that
-     * they received. Entries of pivots, and of all rows whose residual is 0, are exactly 0 in R. The same bits for any
-     * number of threads. [serial]
-     * columns: count columns of R, n x count, column-major. n kernel values for each.
-     * product: out = R v, one pass over all n^2 kernel values.
-     * row_squares: out_j = sum_t weights_t R_jt^2, one pass and n^2 step flops; NULL: the sample weights.
-     * factor_rows: rows of L, count x step, row-major.
-     * (Columns of K itself: host->columns.) */
+    /* These are set for rules that need MERCER_PIVOT_FULL, otherwise NULL. Only init and update may call them, with the
+     * state that they received. Entries of pivots, and of all rows whose residual is 0, are exactly 0 in R. The results
+     * have the same bits for any number of threads. [serial]
+     * columns: computes count columns of R, n x count, column-major, from n kernel values for each.
+     * product: computes out = R v in one pass over all n^2 kernel values.
+     * row_squares: computes out_j = sum_t weights_t R_jt^2 in one pass, with n^2 step flops; weights NULL: the sample
+     * weights.
+     * factor_rows: copies rows of L, count x step, row-major.
+     * (host->columns computes columns of K itself.) */
     const void *self;
     int32_t (*columns)(const struct mercer_pivot_state *state, const int64_t *index, int64_t count, double *out,
                        int64_t ldo);
@@ -407,8 +410,9 @@ typedef struct mercer_range {
     int64_t first, count;
 } mercer_range;
 
-/* A symmetric n x n operator; apply sets y, which has as many columns as q and never overlaps it. [serial] apply_rough
- * is a cheaper apply with the rounding errors of f32 (about 1e-7 of the largest eigenvalue); NULL if there is none. */
+/* A symmetric n x n operator A. apply sets y = A q; y has as many columns as q and never overlaps it. [serial]
+ * apply_rough is a cheaper apply with the rounding errors of f32 (about 1e-7 of the largest eigenvalue); NULL if there
+ * is none. */
 typedef struct mercer_operator {
     int64_t struct_size;
     int64_t n;
@@ -436,8 +440,8 @@ typedef struct mercer_eigen_request {
     void *user;
     int32_t rough; /* the operator has apply_rough */
     int32_t reserved;
-    /* An upper bound of |A| before it was centred. A product rounds numbers of this size, so its error is a few units
-     * roundoff of it. 0: not known, as in every forecast. */
+    /* An upper bound of |A| before it was centred. A product rounds numbers of this size, so its error is a few unit
+     * roundoffs times this size. 0: not known, as in every forecast. */
     double scale;
     /* A residual must also be at most this share of the smallest requested eigenvalue that is well above rounding;
      * otherwise the scores of that component would be noise (mercer_residual_limit). 0: no such demand. */
@@ -517,29 +521,33 @@ struct mercer_host {
     void (*reach)(int64_t rows, const int64_t *row, int64_t d, const float *x, const float *level, int64_t count,
                   const float *y, int64_t ldy, const float *add, uint64_t *bits, int64_t words);
 
-    /* Linear algebra on f64, column-major; trans is 'N' or 'T'; one thread; sizes are checked. Any thread. */
+    /* Linear algebra on f64 matrices, column-major; trans is 'N' or 'T'. Sizes are checked. A call uses one thread, and
+     * any thread may make it. gemm: C = alpha op(A) op(B) + beta C. */
     int32_t (*gemm)(mercer_task *task, char transa, char transb, int64_t m, int64_t n, int64_t k, double alpha,
                     const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
-    /* X <- X op(L)^-1, L lower triangular n x n, X m x n. */
+    /* Replaces X by X op(L)^-1, L lower triangular n x n, X m x n. */
     int32_t (*trsm)(mercer_task *task, char trans, int64_t m, int64_t n, const double *l, int64_t ldl, double *x,
                     int64_t ldx);
-    /* A = L L^T, lower triangle in place; *info = 0, or the order of the first minor that is not positive. */
+    /* Factorises A = L L^T, lower triangle in place; *info = 0, or the order of the first minor that is not
+     * positive. */
     int32_t (*potrf)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t *info);
-    /* The largest r eigenpairs of symmetric a (its lower triangle is read, both are overwritten), descending, vectors n
-     * x r; r = n: all of them. Temporary memory: 8 n (2 n + 12) bytes if r = n or eigenvalues are equal to rounding,
-     * else 8 n (r + 80). */
+    /* Computes the r largest eigenpairs of symmetric a (its lower triangle is read, both triangles are overwritten),
+     * descending, vectors n x r. Temporary memory: 8 n (2 n + 12) bytes if r = n or if eigenvalues are equal up to
+     * rounding, else 8 n (r + 80). */
     int32_t (*eigh)(mercer_task *task, int64_t n, double *a, int64_t lda, int64_t r, double *values, double *vectors,
                     int64_t ldv);
 
     /* Tall columns (mercer_range). Parallel, bit-identical for any number of threads. [serial]
-     * block: zeroed columns for an operator, freed when the operation returns; NULL as for alloc. Memory counts from
-     * the first use of a column.
-     * dot: C (a.count x b.count) = A^T B.  times: Y = beta Y + A S, S a.count x y.count; Y may overlap A.
-     * copy: the same number of columns; may overlap.  norms: x.count lengths.
-     * random: uniform(row, stream + j) - 0.5 in the j-th column.
-     * orthonormalise: makes the columns of x orthonormal, and orthogonal to against (orthonormal; count 0: to nothing),
-     * to rounding; *rank columns remain, in front.
-     * get, put: whole columns as f64, column-major. */
+     * block: allocates zeroed columns for an operator, freed when the operation returns; NULL as for alloc. Memory
+     * counts from the first use of a column.
+     * dot: computes C (a.count x b.count) = A^T B.
+     * times: computes Y = beta Y + A S, S a.count x y.count; Y may overlap A.
+     * copy: copies columns between ranges of the same number of columns, which may overlap.
+     * norms: computes the lengths of the x.count columns.
+     * random: writes uniform(row, stream + j) - 0.5 to the j-th column.
+     * orthonormalise: makes the columns of x orthonormal up to rounding, and orthogonal to those of against, which are
+     * orthonormal (count 0: there are none). *rank columns remain, in front.
+     * get, put: copy whole columns out or in, as f64, column-major. */
     mercer_block *(*block)(mercer_task *task, const mercer_operator *op, int64_t columns);
     int32_t (*dot)(mercer_task *task, mercer_range a, mercer_range b, double *c, int64_t ldc);
     int32_t (*times)(mercer_task *task, mercer_range a, const double *s, int64_t lds, double beta, mercer_range y);
@@ -550,16 +558,17 @@ struct mercer_host {
     int32_t (*get)(mercer_task *task, mercer_range x, double *out, int64_t ldo);
     int32_t (*put)(mercer_task *task, mercer_range x, const double *from, int64_t ldf);
 
-    /* For solvers with long cycles. Call checkpoint after each cycle with everything that the remaining cycles depend
-     * on, some numbers and columns; the host decides where and when to write them. It is a cancel point. Call resume
-     * before anything else: if an earlier run left a checkpoint (*found), it fills numbers and columns from it. ranges
-     * may be 0 if numbers state how many columns there are; a second call then requests them. [serial] */
+    /* For solvers with long cycles. Call checkpoint after each cycle with all numbers and columns that the remaining
+     * cycles depend on; the host decides where and when to write them. It is a cancel point. Call resume before
+     * anything else: if an earlier run left a checkpoint, resume sets *found and fills numbers and columns from it.
+     * ranges may be 0 if numbers state how many columns there are; a second call then requests them. [serial] */
     int32_t (*checkpoint)(mercer_task *task, const double *numbers, int64_t count, const mercer_range *columns,
                           int64_t ranges);
     int32_t (*resume)(mercer_task *task, double *numbers, int64_t count, const mercer_range *columns, int64_t ranges,
                       int32_t *found);
 
-    /* The problem of a reducer. [serial] */
+    /* These give a reducer its problem: tiles (visit), kernel values (columns, pairs), rows, sample weights, landmarks
+     * and pivots. [serial] */
     int32_t (*visit)(mercer_task *task, const mercer_visit *visit, const mercer_consumer *consumer);
     int32_t (*columns)(mercer_task *task, const int64_t *index, int64_t count, double *out,
                        int64_t ldo); /* n x count */
@@ -571,18 +580,19 @@ struct mercer_host {
                          const void **points); /* one of the two, after the map */
     int32_t (*pivot_cholesky)(mercer_task *task, const mercer_pivot_rule *rule, const mercer_pivot_stop *stop,
                               mercer_pivots *out);
-    /* The cost of pivot_cholesky, for forecasts: bounds for any rule, m = stop->m, which must be <= shape->n. If L
-     * exceeds the budget, a rule that proceeds column by column is refused when it runs. */
+    /* Computes the cost of pivot_cholesky, for forecasts. The figures are bounds for any rule that selects m = stop->m
+     * pivots; m must be <= shape->n. If L exceeds the budget, a rule that proceeds column by column is refused when it
+     * runs. */
     int32_t (*pivot_cost)(mercer_task *task, const mercer_shape *shape, const mercer_pivot_stop *stop,
                           mercer_cost *out);
 
-    /* Appends centres, which are copied: rows by number, each at most once, or points (of the tile's dtype, d columns);
-     * and weights, or NULL: then the sample weights of the rows (points: equal weights). All calls must make the same
-     * choice; the host scales all weights to sum n. [serial] */
+    /* Appends centres, which are copied: rows by number, each at most once, or points (of the tile's dtype, d columns).
+     * If weights is NULL, rows get their sample weights, and points get equal weights. All calls must make the same
+     * choices; the host scales all weights to sum n. [serial] */
     int32_t (*give)(mercer_task *task, int64_t count, const int64_t *index, const void *points, const double *weights);
 
-    /* For a reducer's problem with a radial kernel (shape->h): squared distances to kernel values, in place. Any
-     * thread. */
+    /* Replaces squared distances by kernel values, in place, if the kernel of the reducer's problem is radial
+     * (shape->h). Any thread. */
     int32_t (*radial)(mercer_task *task, double *values, int64_t count);
 
     /* The nearest neighbour of each row among what a visit would present as y; vectors only, measure is ignored.
@@ -593,16 +603,17 @@ struct mercer_host {
 
     /* The kernel matrix of a reducer's problem (mercer_gram); flags: MERCER_GRAM_... or 0. It lives until the operation
      * returns. A forecast has no data and is refused. [serial]
-     * gram_cost, for forecasts: bytes bounds the memory of the matrix and of one call on it with this many columns
-     * (row_squares: 1). kernel_evaluations is the number for one pass. Every pass needs as many if passes = 0; if
-     * passes = 1, the values are stored, and only the first pass needs them. */
+     * gram_cost, for forecasts: bytes bounds the memory of the matrix and of one of its calls with this many columns
+     * (give 1 for row_squares). kernel_evaluations is the number of kernel values in one pass. passes says which passes
+     * compute them: 1: only the first, because the values are then stored; 0: every pass. */
     int32_t (*gram)(mercer_task *task, int32_t flags, mercer_gram *out);
     int32_t (*gram_cost)(mercer_task *task, const mercer_shape *shape, int32_t flags, int64_t columns,
                          mercer_cost *out);
 };
 
-/* For the map of a kernel, whose values are float or double: values *= factor (limited to the range of the type, so
- * that 0 stays 0), values = exp(values). */
+/* Helpers for the map of a kernel, which changes float or double values in place. mercer_scale multiplies them by
+ * factor, which for float is first limited to the range of float, because 0 times infinity would be NaN. mercer_exp
+ * replaces them by their exponentials. */
 static inline void mercer_scale(int32_t dtype, void *values, int64_t count, double factor) {
     if (dtype == MERCER_F32) {
         float *v = (float *)values, f = factor > FLT_MAX ? FLT_MAX : factor < -FLT_MAX ? -FLT_MAX : (float)factor;
@@ -656,15 +667,16 @@ static inline double mercer_residual_limit(const mercer_eigen_request *request, 
     return limit > rounding ? limit : rounding;
 }
 
-/* The effective width of a kernel with rows sigma and bandwidth: sigma if set, else the result of the bandwidth rule;
- * if all points are equal, any width serves. */
+/* The effective width of a kernel with rows sigma and bandwidth: sigma if it is set, else the result of the bandwidth
+ * rule, else (if all points are equal) 1. */
 static inline double mercer_width(double sigma, const mercer_kernel_input *input) {
     return sigma == sigma ? sigma : input->bandwidth > 0 ? input->bandwidth : 1;
 }
 
 /* For lists of rows. mercer_ascending compares two rows for qsort. mercer_shuffle (Fisher & Yates) moves `drawn` of the
  * count entries, drawn at random, to the front in random order; it uses the random numbers (0, stream) to
- * (drawn - 1, stream). These are below 1 - 2^-54 and count is below 2^53, so no product rounds up to count - step. */
+ * (drawn - 1, stream). These numbers are below 1 - 2^-54 and count is below 2^53, so rounding lifts no product to count
+ * - step. */
 static inline int mercer_ascending(const void *a, const void *b) {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);

@@ -3,10 +3,11 @@
  * Vedaldi & Zisserman, IEEE PAMI 34 (2012). scikit-learn's additive_chi2_kernel is another
  * function, -sum (x - y)^2/(x + y). The core has no form for this sum, so the plugin computes whole
  * tiles. Cost: one division per column and value. Positive semidefinite on x >= 0: 2xy/(x + y) is
- * the integral of 2 (x e^-tx)(y e^-ty) over t > 0. k(x, x) = sum_k x_k. Error: relative (d + 3)
- * u_64 and one rounding to the tile's type, because terms are positive and summed in f64. A term
- * xy/(x + y) is computed as min (max/2 / (min/2 + max/2)), which gives the same bits for (x, y) and
- * (y, x) and avoids xy and x + y, which could overflow or underflow.
+ * the integral of 2 (x e^-tx)(y e^-ty) over t > 0. k(x, x) = sum_k x_k. Error: relative (d + 3) u,
+ * where u is the unit roundoff of f64, and one rounding to the tile's type, because terms are
+ * positive and summed in f64. A term xy/(x + y) is computed as min (max/2 / (min/2 + max/2)), which
+ * gives the same bits for (x, y) and (y, x) and avoids xy and x + y, which could overflow or
+ * underflow.
  */
 #include <math.h>
 #include <mercer/plugin.h>

@@ -3,8 +3,8 @@
  * Hofmann, Schoelkopf & Smola, Annals of Statistics 36 (2008), section 2.2; kernlab's anovadot with
  * sigma = gamma. The core has no form for this sum, so the plugin computes whole tiles. Cost: d
  * exps and degree - 1 products per value. Positive semidefinite, because sums and products of
- * kernels are kernels. k(x, x) = d^degree. Error: relative degree (d + 4) u, and degree times that
- * of exp: all terms are positive.
+ * kernels are kernels. k(x, x) = d^degree. Error: relative degree (d + 4) u (u: unit roundoff), and
+ * degree times the error of exp; all terms are positive, so nothing cancels.
  */
 #include <math.h>
 #include <mercer/plugin.h>

@@ -2,8 +2,9 @@
  *
  * Basak, IJCNN 2008. It is the rational quadratic kernel with alpha = 1 and the width
  * sigma / sqrt(2). h = sigma. Cost: a product and a quotient per value. Positive definite for every
- * sigma > 0: the integral of exp(-s (1 + r^2/sigma^2)) over s > 0, a mixture of Gaussians. Largest
- * slope sqrt(27)/8 / sigma, at r = sigma / sqrt(3). Error: relative 4u.
+ * sigma > 0: k is the integral of exp(-s (1 + r^2/sigma^2)) over s > 0, which is a mixture of
+ * Gaussians. Largest slope sqrt(27)/8 / sigma, at r = sigma / sqrt(3). Error: relative 4 u (u: unit
+ * roundoff).
  */
 #include <float.h>
 #include <math.h>

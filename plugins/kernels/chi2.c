@@ -4,7 +4,8 @@
  * chi2_kernel. Cost: in addition to the sum, which the core computes, a product and an exp per
  * value. Positive definite on x >= 0 for every gamma > 0: (x - y)^2/(x + y) = x + y - 4xy/(x + y),
  * and 2xy/(x + y) is a kernel, so the sum is conditionally negative definite. Error: relative
- * (d + 4) u gamma chi2 + 1 ulp; all terms are positive, so nothing cancels.
+ * (d + 4) u gamma chi2 + 1 ulp (u: unit roundoff, chi2: the sum); all terms are positive, so
+ * nothing cancels.
  */
 #include <math.h>
 #include <mercer/plugin.h>

@@ -1,9 +1,9 @@
 /* cosine.c - k(x, y) = x.y / (|x| |y|), 0 where x or y is 0
  *
  * Salton, Wong & Yang, Communications of the ACM 18 (1975); scikit-learn's cosine_similarity. Cost:
- * none beyond the dot product of rows of length 1, which the core computes. Positive semidefinite:
- * the linear kernel of x / |x|. k(x, x) = 1, but 0 for a row of zeros. Error: that of the dot
- * product and of the two lengths, (d + 6) u.
+ * none beyond the dot product of rows of length 1, which the core computes. Positive semidefinite,
+ * because it is the linear kernel of x / |x|. k(x, x) = 1, but 0 for a row of zeros. Error: the
+ * errors of the dot product and of the two lengths, (d + 6) u in all (u: unit roundoff).
  */
 #include <math.h>
 #include <mercer/plugin.h>

@@ -3,9 +3,10 @@
  * Schoelkopf, Smola & Mueller, Neural Computation 10 (1998). gamma = 1/(2 sigma^2), h = sqrt(2)
  * sigma. Cost: one product and one exp per value. Positive definite for every sigma > 0 on distinct
  * points of any dimension (Bochner: its Fourier transform is a Gaussian). Largest slope
- * sqrt(2/e)/h, at r = h/sqrt(2). Error: relative 2u r^2/h^2 + 1 ulp: the rounding of the exponent,
- * and that of exp. If gamma overflows the tile's type, the largest number of the type replaces it:
- * k is then 1 at r = 0 and practically 0 elsewhere, and never NaN from 0 * inf.
+ * sqrt(2/e)/h, at r = h/sqrt(2). Error: relative 2 u r^2/h^2 (u: unit roundoff) from the rounding
+ * of the exponent, and 1 ulp from exp. If gamma overflows the tile's type, the largest number of
+ * the type replaces it: k is then 1 at r = 0 and practically 0 elsewhere, and never NaN from 0 *
+ * inf.
  */
 #include <float.h>
 #include <math.h>

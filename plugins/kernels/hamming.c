@@ -2,10 +2,10 @@
  *
  * Kondor & Lafferty, ICML 2002: the diffusion kernel of the hypercube is a power whose exponent is
  * the number of unequal entries. Here the exponent is their share, so that gamma does not depend on
- * d. Vectors only. Cost: in addition to the count, which the core computes, a product and an exp
- * per value. Positive definite for every gamma > 0: the product over columns of a kernel that is 1
- * on equal and exp(-gamma/d) on unequal entries. Error: relative 2u gamma + 1 ulp; counts are
- * exact.
+ * d. It accepts vectors only. Cost: in addition to the count, which the core computes, a product
+ * and an exp per value. Positive definite for every gamma > 0, because it is the product over
+ * columns of a kernel that is 1 on equal and exp(-gamma/d) on unequal entries. Error: relative 2 u
+ * gamma + 1 ulp (u: unit roundoff); counts are exact.
  */
 #include <math.h>
 #include <mercer/plugin.h>

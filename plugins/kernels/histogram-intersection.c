@@ -3,7 +3,8 @@
  * Swain & Ballard, IJCV 7 (1991); as a kernel: Barla, Odone & Verri, ICIP 2003. Cost: none beyond
  * the sum, which the core computes. Positive semidefinite on x >= 0: min(x, y) is the inner product
  * of the indicators of [0, x] and [0, y]. k(x, x) = sum_k x_k, which is 1 for all x only if
- * histograms are normalised. Error: relative d u; all terms are positive.
+ * histograms are normalised. Error: relative d u (u: unit roundoff); no term is negative, so
+ * nothing cancels.
  */
 #include <math.h>
 #include <mercer/plugin.h>

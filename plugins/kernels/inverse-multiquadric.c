@@ -1,9 +1,9 @@
 /* inverse-multiquadric.c - k(x, y) = 1 / sqrt(r^2 + c^2), r = |x - y|
  *
  * Hardy, Journal of Geophysical Research 76 (1971). Positive definite (Micchelli, Constructive
- * Approximation 2, 1986), because it is a mixture of Gaussians. h = c, k(x, x) = 1/c. Computed as
- * 1/c / sqrt(1 + r^2/c^2). Cost: a root and a quotient per value. Largest slope 2 / sqrt(27) / c^2,
- * at r = c / sqrt(2). Error: relative 5u.
+ * Approximation 2, 1986), because it is a mixture of Gaussians. h = c, k(x, x) = 1/c. It is
+ * computed as 1/c / sqrt(1 + r^2/c^2). Cost: a root and a quotient per value. Largest slope 2 /
+ * sqrt(27) / c^2, at r = c / sqrt(2). Error: relative 5 u (u: unit roundoff).
  */
 #include <float.h>
 #include <math.h>

@@ -3,11 +3,12 @@
  *
  * l2 is the exponential kernel (Rasmussen & Williams, Gaussian Processes for Machine Learning,
  * 2006, section 4.2.1), radial with h = sigma and slope 1/h at most, at r = 0. l1 is the product of
- * d one-dimensional ones, scikit-learn's laplacian_kernel; it is no function of the Euclidean
- * distance, so it is not declared radial. Cost: a square root (l2), a product and an exp per value.
- * Positive definite for every sigma > 0 under both norms. Error: relative 3u r/h + 1 ulp. Because
- * of the cusp, an absolute error e in r^2 near r = 0 changes k by sqrt(e)/h; therefore the core
- * recomputes small distances from the differences of coordinates.
+ * d one-dimensional exponential kernels, scikit-learn's laplacian_kernel. It is no function of the
+ * Euclidean distance, so it is not declared radial. Cost: a square root (l2), a product and an exp
+ * per value. Positive definite for every sigma > 0 under both norms. Error: relative 3 u r/h + 1
+ * ulp (u: unit roundoff; l1: h = sigma). Because of the cusp, an absolute error e in r^2 near r = 0
+ * changes k by sqrt(e)/h; therefore the core recomputes small distances from the differences of
+ * coordinates.
  */
 #include <float.h>
 #include <math.h>

@@ -1,8 +1,9 @@
 /* linear.c - k(x, y) = x . y
  *
- * Kernel PCA with it is linear PCA (Schoelkopf, Smola & Mueller, Neural Computation 10, 1998).
- * Cost: none beyond the dot product, which the core computes. Always positive semidefinite; the
- * Gram matrix has rank <= d. Error: that of a dot product, d u |x| |y|.
+ * Kernel PCA with this kernel is linear PCA (Schoelkopf, Smola & Mueller, Neural Computation 10,
+ * 1998). Cost: none beyond the dot product, which the core computes. It is always positive
+ * semidefinite, and the Gram matrix has rank <= d. Error: that of a dot product, d u |x| |y| (u:
+ * unit roundoff).
  */
 #include <math.h>
 #include <mercer/plugin.h>

@@ -5,7 +5,8 @@
  * length_scale sigma. h = sigma. Cost: a root, an exp and a polynomial per value. Positive definite
  * for every sigma > 0 (its Fourier transform is a Student density). Largest slope, in 1/sigma, for
  * these three nu: 1 at r = 0; sqrt(3)/e at t = 1; sqrt(5)/3 g^3 e^-g at t = g, the golden ratio.
- * Error: relative 3u t + 6 u + 2 ulp. nu = 0.5 has a cusp, the others are smooth in r^2.
+ * Error: relative 3 u t + 6 u + 2 ulp (u: unit roundoff). nu = 0.5 has a cusp, the others are
+ * smooth in r^2.
  */
 #include <float.h>
 #include <math.h>
@@ -35,7 +36,7 @@ static int32_t finish(const mercer_host *host, mercer_task *task, void *params, 
     return MERCER_OK;
 }
 
-/* Replaces t by (c0 + c1 t + c2 t^2) exp(-t). t is cut at 10^4, where the result is 0 anyway.
+/* Replaces t by (c0 + c1 t + c2 t^2) exp(-t). t is limited to 10^4, where the result is 0 anyway.
  * exp(-t/2) is multiplied in twice, because exp(-t) alone would underflow to 0 for some t at which
  * the result does not. */
 enum { BATCH = 128 };

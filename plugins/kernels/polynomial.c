@@ -1,11 +1,11 @@
 /* polynomial.c - k(x, y) = (gamma x.y + coef0)^degree
  *
  * Poggio, Biological Cybernetics 19 (1975); for kernel PCA Schoelkopf, Smola & Mueller, Neural
- * Computation 10 (1998). scikit-learn's polynomial_kernel; gamma = 1/d unless set. Cost:
+ * Computation 10 (1998). It is scikit-learn's polynomial_kernel; gamma = 1/d unless set. Cost:
  * log2(degree) to 2 log2(degree) products per value in addition to the dot product. Positive
  * semidefinite for coef0 >= 0, because it is then a sum of powers of x.y with weights >= 0. Error:
- * relative degree (e + 2 u) + 2 log2(degree) u, where e is the relative error of the base gamma
- * x.y + coef0.
+ * relative degree (e + 2 u) + 2 log2(degree) u, where u is the unit roundoff and e is the relative
+ * error of the base gamma x.y + coef0.
  */
 #include <math.h>
 #include <mercer/plugin.h>

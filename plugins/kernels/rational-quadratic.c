@@ -1,11 +1,12 @@
 /* rational-quadratic.c - k(x, y) = (1 + q)^-alpha, q = r^2 / (2 alpha sigma^2), r = |x - y|
  *
  * Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), (4.19); scikit-learn's
- * RationalQuadratic with length_scale sigma. h = sigma. Tends to the Gaussian kernel of width sigma
- * as alpha grows. Cost: a quotient per value if alpha is 1 or 2, otherwise a logarithm and an exp.
- * Positive definite for every alpha, sigma > 0: a mixture of Gaussians whose rates are Gamma
- * distributed. dk/dr = -r / sigma^2 (1 + q)^(-alpha - 1) is largest in magnitude at q = 1 / (2
- * alpha + 1). Error: relative 4 alpha u, and (1 + alpha log(1 + q)) ulp if logarithms are used.
+ * RationalQuadratic with length_scale sigma. h = sigma. As alpha grows, it tends to the Gaussian
+ * kernel of width sigma. Cost: a quotient per value if alpha is 1 or 2, otherwise a logarithm and
+ * an exp. Positive definite for every alpha, sigma > 0, because it is a mixture of Gaussians whose
+ * rates are Gamma distributed. dk/dr = -r / sigma^2 (1 + q)^(-alpha - 1) is largest in magnitude at
+ * q = 1 / (2 alpha + 1). Error: relative 4 alpha u (u: unit roundoff), and (1 + alpha log(1 + q))
+ * ulp more if logarithms are used.
  */
 #include <float.h>
 #include <math.h>

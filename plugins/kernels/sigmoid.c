@@ -3,10 +3,11 @@
  * Vapnik, The Nature of Statistical Learning Theory (1995); scikit-learn's sigmoid_kernel;
  * gamma = 1/d unless set. It is not positive semidefinite in general (Lin & Lin, 2003): kernel PCA
  * reports the negative eigenvalues that it finds. Cost: an exp, a quotient and a polynomial per
- * value. Error of tanh z: 8 u relative. For |z| >= 1/4, |tanh z| is computed as (1 - e) / (1 + e)
- * with e = exp(-2 |z|) < 0.61, where nothing cancels. For smaller |z|, ten terms of the power
- * series are summed. The others are less than u of the sum: the radius of convergence is pi/2, so
- * that each term is less than (1/4 / (pi/2))^2 < 0.026 times the one before.
+ * value. Error of tanh z: 8 u relative (u: unit roundoff). For |z| >= 1/4, |tanh z| is computed as
+ * (1 - e) / (1 + e) with e = exp(-2 |z|) < 0.61, where nothing cancels. For smaller |z|, ten terms
+ * of the power series are summed. The remaining terms amount to less than u times the sum: the
+ * radius of convergence is pi/2, so that each term is less than (1/4 / (pi/2))^2 < 0.026 times the
+ * one before.
  */
 #include <math.h>
 #include <mercer/plugin.h>

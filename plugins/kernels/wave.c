@@ -2,10 +2,10 @@
  *
  * Genton, Journal of Machine Learning Research 2 (2001), section 3. h = sigma. Cost: a root, a sine
  * and a quotient per value. Positive semidefinite in one, two and three dimensions only, where it
- * is the Fourier transform of an interval, of a weighted disc and of a sphere. In more dimensions,
- * kernel PCA reports the negative eigenvalues that it finds. Values lie between sin(t)/t at
- * t = 4.4934094579 and 1; the largest slope is at t = 2.0815759778. Error: absolute 4u, beyond that
- * of r.
+ * is the Fourier transform of an interval, of a weighted disc and of a sphere, respectively. In
+ * more dimensions, kernel PCA reports the negative eigenvalues that it finds. Values lie between
+ * sin(t)/t at t = 4.4934094579 and 1; the largest slope is at t = 2.0815759778. Error: absolute 4 u
+ * (u: unit roundoff), in addition to the error of r.
  */
 #include <float.h>
 #include <math.h>

@@ -14,9 +14,10 @@
  * the last sweep. The choices are those of the plain loop, because squared distances are summed in
  * double, in the order of the columns.
  *
- * Cost: n m distances in tiles, in about m/20 sweeps; no kernel value; 32 n bytes and 256 rows.
- * Error: the covering radius, which is reported. In feature space |phi(x) - phi(c)|^2 <= 2
- * (f(0) - f(radius)) for a kernel f(|x - y|) that decreases with the distance.
+ * Cost: n m distances in tiles, in about m/20 sweeps, and no kernel value. Memory: 32 n bytes and
+ * 256 rows. Error: the covering radius, which is reported. In feature space
+ * |phi(x) - phi(c)|^2 <= 2 (f(0) - f(radius)) for a kernel f(|x - y|) that decreases with the
+ * distance.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -48,11 +49,12 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
 typedef struct search {
     const mercer_host *host;
     mercer_task *task;
-    /* chosen: centres so far; swept: centres that `square` and `nearest` take into account. */
+    /* chosen: number of centres so far; swept: number of those that `square` and `nearest` take
+     * into account */
     int64_t n, d, m, chosen, swept;
     /* Of all n rows: weight: sample weight; square: squared distance to the nearest swept centre;
-     * nearest: number of this centre; number: the nearest of the centres added in the last sweep,
-     * counted from 0, or -1 if none of them is nearer than the earlier ones. */
+     * nearest: number of this centre; number: the nearest of the centres that the last sweep added,
+     * counted from 0, or -1 if no such centre is nearer than the earlier ones. */
     double *weight, *square;
     int64_t *nearest, *number;
     int64_t *centre; /* m: the rows that are centres */
@@ -69,7 +71,7 @@ static int before(double square_a, int64_t a, double square_b, int64_t b) {
     return square_a > square_b || (square_a == square_b && a < b);
 }
 
-/* The same for the distances of the last sweep. */
+/* Compares two rows as before() does, by their distances at the last sweep. */
 static int stood_before(const search *s, int64_t a, int64_t b) { return before(s->square[a], a, s->square[b], b); }
 
 /* Moves entry k of the heap to where it belongs: up, then down. */
@@ -85,8 +87,8 @@ static void sift(search *s, int64_t k) {
     pool[k] = row;
 }
 
-/* Fills the pool with the farthest rows. Returns the row that comes next after them, or -1 if the
- * pool holds all rows. */
+/* Fills the pool with the farthest rows of positive weight. Returns the row that comes next after
+ * them, or -1 if the pool holds all rows of positive weight. */
 static int64_t fill_pool(search *s) {
     s->pooled = 0;
     for (int64_t i = 0; i < s->n; i++) {
@@ -105,8 +107,8 @@ static int64_t fill_pool(search *s) {
     return next;
 }
 
-/* Chooses centres from the pool, as long as its farthest row is to be chosen before all other
- * rows. */
+/* Chooses centres from the pool, as long as its farthest row is to be chosen before all rows
+ * outside the pool. */
 static int32_t choose(search *s) {
     const int64_t next = fill_pool(s), d = s->d;
     const int32_t status = s->host->rows(s->task, s->pool, s->pooled, s->x);

@@ -1,8 +1,9 @@
 /* given.c - the centres that the caller gave: numbers of rows, or points
  *
- * For landmarks chosen elsewhere, and for comparing lifts on the same centres. Rows have their
- * sample weights, points have equal weights. The order is kept, and no kernel value is computed.
- * Cost: O(m). Error: none of its own; a model can be as good as these centres allow.
+ * This reducer serves to use landmarks that were chosen elsewhere, and to compare lifts on the same
+ * centres. Rows have their sample weights, points have equal weights. The order is kept, and no
+ * kernel value is computed. Cost: O(m). Error: none of its own; a model is as good as these centres
+ * allow.
  */
 #include <mercer/plugin.h>
 

@@ -7,10 +7,11 @@
  * sum K_jj, or at full rank. Cost: n m kernel values, and n m^2 flops in about m/35 sweeps. Memory:
  * n m numbers of the tiles' type; if the budget is too small for these, m^2 numbers, and each sweep
  * recomputes L, which adds about m/70 times as many kernel values and m/105 times as many flops.
- * Needs a positive semidefinite kernel. Error: reducer.mse = mean R_jj is exactly the mean squared
- * feature-space distance of the rows to the span of the chosen ones, and bounds what projected
- * kernel PCA loses: 0 <= sum_i (lambda_i - lambda_i') <= mse (eigenvalues over n). At equal m, mse
- * is 20 to 27 % above that of rpcholesky on clustered data; the largest residual is smaller.
+ * The kernel must be positive semidefinite. Error: reducer.mse = mean R_jj is exactly the mean
+ * squared feature-space distance of the rows to the span of the chosen ones, and bounds what
+ * projected kernel PCA loses: 0 <= sum_i (lambda_i - lambda_i') <= mse, where lambda_i are the
+ * eigenvalues of K/n and lambda_i' those of L L^T/n. At equal m, mse is 20 to 27 % above that of
+ * rpcholesky on clustered data; the largest residual is smaller.
  */
 #include <mercer/pivots.h>
 

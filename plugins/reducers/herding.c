@@ -1,21 +1,23 @@
 /* herding.c - rows drawn so that their mean element follows that of all rows: kernel herding
  *
  * Chen, Welling & Smola, Super-samples from kernel herding, UAI 2010; Bach, Lacoste-Julien &
- * Obozinski, ICML 2012. Let mu(x) = sum_i w_i k(x_i, x) / n, and S(x) the sum of k(x, c) over the t
- * draws made so far. Draw t + 1 is the row with the largest mu(x) - S(x)/(t + 1); ties go to the
- * lowest index. A row may be drawn more than once and is then one centre; every draw weighs n/m.
- * With `optimal`, the drawn rows are kept but receive the weights p >= 0, sum p = 1, of least
- * MMD^2 = mean mu - 2 p.mu + p.K p. They are computed by the active set method of Lawson & Hanson
- * (Solving least squares problems, 1974), after 4 m u max K_jj has been added to the diagonal of K
- * (u: unit roundoff of the tiles' type). Rows that receive weight 0 are dropped.
+ * Obozinski, ICML 2012. Let mu(x) = sum_i w_i k(x_i, x) / n, where w_i are the sample weights, and
+ * let S(x) be the sum of k(x, c) over the t draws c made so far. Draw t + 1 is the row with the
+ * largest mu(x) - S(x)/(t + 1); ties go to the lowest index. A row may be drawn more than once and
+ * is then one centre; every draw weighs n/m. With `optimal`, the drawn rows are kept but receive
+ * the weights n p, where p >= 0, sum p = 1, minimises MMD^2 = mean mu - 2 p.mu + p.K p. The weights
+ * are computed by the active set method of Lawson & Hanson (Solving least squares problems, 1974),
+ * after 4 m u max K_jj has been added to the diagonal of K (u: unit roundoff of the tiles' type).
+ * Rows that receive weight 0 are dropped.
  *
  * Cost: n^2 kernel values for mu, in one visit; then O(n) per draw. If no value of that visit was
  * negative, S can only grow, so mu - S/(t + 1) with an S of earlier draws is an upper bound. The
- * next draw is then sought among at most HOT rows of largest value (hot rows), whose S is kept up
- * to date. When the bound of some other row reaches the best of these, S of all rows is brought up
- * to date, with n kernel values for each draw since the last time. Memory: 32 n bytes; with
- * `optimal`, 16 m^2 more. Error: the reported mmd. It falls as O(1/m) in a feature space of finite
- * dimension that has the mean well inside the convex hull of the rows, otherwise as O(1/sqrt m).
+ * next draw is then sought among the hot rows, at most HOT rows of largest mu - S/(t + 1), whose S
+ * is kept up to date. When the bound of some other row reaches the best value of a hot row, S of
+ * all rows is brought up to date, with n kernel values for each draw since the last time. Memory:
+ * 32 n bytes; with `optimal`, 16 m^2 more. Error: the reported mmd. It falls as O(1/m) in a feature
+ * space of finite dimension that has the mean well inside the convex hull of the rows, otherwise as
+ * O(1/sqrt m).
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -44,9 +46,10 @@ typedef struct work {
     double *weight, *mean, *sum;
     int64_t *draws, *hot; /* draws: the rows drawn (m); hot: the hot rows, ascending (HOT) */
     double *hot_sum;      /* S of the hot rows, including all draws (HOT) */
-    /* hots: number of hot rows; known: draws included in `sum`; done: all draws */
+    /* hots: number of hot rows; known: number of draws that `sum` includes; done: of all draws */
     int64_t hots, known, done;
-    /* centre: the distinct rows drawn (m); number: of each row 1 + its place in `centre`, or 0 */
+    /* centre: the distinct rows drawn (m); number: for each row, 1 + its place in `centre`, or 0 if
+     * it was not drawn (n) */
     int64_t *centre, *number;
     /* Of the centres: share: p; slope: K p. */
     double *share, *slope;
@@ -60,7 +63,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 typedef struct summing {
     const double *factor; /* NULL: all 1 */
     double *out;
-    double lowest; /* the smallest value seen, 0 if none was negative */
+    double lowest; /* the smallest value seen, 0 if no value was negative */
 } summing;
 
 #define SUM_ROWS(real)                                                                                                 \
@@ -105,7 +108,8 @@ static int32_t add_slab(void *user, void *state, int64_t row0, int64_t count) {
     return MERCER_OK;
 }
 
-/* Adds to out_i, for each row in list (NULL: all), the sum over the rows in index (NULL: all). */
+/* For each row x_i in list (NULL: all), adds to out_i the sum of factor_j k(x_i, y_j) over the rows
+ * y_j in index (NULL: all). */
 static int32_t add(work *w, const int64_t *list, int64_t listed, const int64_t *index, int64_t count, summing *s) {
     mercer_visit visit = {.struct_size = sizeof visit, .list = list, .listed = listed, .index = index, .count = count};
     mercer_consumer consumer = {.struct_size = sizeof consumer,
@@ -248,7 +252,7 @@ static int32_t solve(quadratic *q, double *level) {
     work *w = q->w;
     const int64_t m = w->count, c = q->count;
     int64_t info = 1;
-    for (; info; q->ridge *= 10) { /* rounding may make K + ridge indefinite: the ridge grows until it is not */
+    for (; info; q->ridge *= 10) { /* rounding may make K + ridge indefinite; then the ridge grows */
         for (int64_t i = 0; i < c; i++)
             for (int64_t j = 0; j < c; j++)
                 q->part[i * c + j] = q->k[q->used[i] * m + q->used[j]] + (i == j ? q->ridge : 0);
@@ -269,9 +273,9 @@ static int32_t solve(quadratic *q, double *level) {
     return status;
 }
 
-/* Deactivates entries that are not positive in y. Before there is a p (begun = 0), all of them go
- * at once; later p moves towards y up to the first entry that reaches 0. Returns true if any entry
- * was deactivated. */
+/* Deactivates entries that are not positive in y. Until p is feasible (begun = 0), all such entries
+ * go at once, and p becomes y; later p moves towards y until the first entry reaches 0. Returns
+ * true if any entry was deactivated. */
 static int drop(quadratic *q, int begun) {
     double step = 1;
     int64_t kept = 0;

@@ -11,16 +11,17 @@
  * Distances that cannot change the assignment are not computed. (1) For each row,
  * above >= |x - c_own| and below <= |x - c| for all other centres are kept, and are adjusted by the
  * steps of the centres (Hamerly, SDM 2010): if above < below, the row stays in its cluster. (2) The
- * other rows are processed cluster by cluster: only centres within 2 above of the own centre can be
- * nearer. (3) The distances to these centres come from a matrix product, |x|^2 - 2 x.c + |c|^2 on
- * rows less their mean, with an error of at most tau = 4 (d + 8) e (|x| + |c|)^2, e = DBL_EPSILON.
- * Centres within tau of the best one are decided by the sum above. Bounds are widened by their own
- * rounding, so the result is the same as if all distances were computed by the sum.
+ * other rows are processed cluster by cluster: only centres within a distance of 2 above from the
+ * own centre can be nearer. (3) The distances to these centres come from a matrix product, |x|^2 -
+ * 2 x.c + |c|^2 on rows less their mean, with an error of at most tau = 4 (d + 8) e (|x| + |c|)^2,
+ * e = DBL_EPSILON. Centres whose distance is within tau of the best one are compared by the sum
+ * above. Bounds are widened by their own rounding, so the result is the same as if all distances
+ * were computed by the sum.
  *
- * Cost: at most n m d multiply-adds per iteration. Memory: 32 n bytes, and the rows as doubles up
- * to 128 MiB. If the rows take more, they are read again in each iteration, and the seeds are drawn
- * from an evenly spread sample that fits. Error: the reported inertia = sum w |x - c|^2, whose
- * expectation over seeds is within 8 (log m + 2) times the smallest possible.
+ * Cost: at most n m d multiply-adds per iteration. Memory: 32 n bytes, and up to 128 MiB for the
+ * rows as doubles. If the rows take more, they are read again in each iteration, and the seeds are
+ * drawn from an evenly spread sample that fits. Error: the reported inertia = sum w |x - c|^2,
+ * whose expectation over seeds is at most 8 (log m + 2) times the smallest possible inertia.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -50,8 +51,9 @@ typedef struct job { /* one search: for rows order[from] ... order[to - 1], all 
     int64_t cluster, from, to;
 } job;
 
-/* Memory of one search: GROUP rows and PANEL centres, both less the mean; their products; the
- * distance of each centre from that of the cluster; the centres that may be nearer. */
+/* Memory of one search. x, panel: GROUP rows and PANEL centres, both less the mean; dots: their
+ * products; gap: for each centre, a lower bound of its distance from the centre of the cluster that
+ * is searched; near: the centres that may be nearer to one of its rows than that centre. */
 typedef struct slot {
     double *x, *panel, *dots, *gap;
     int64_t *near;
@@ -185,8 +187,8 @@ static int32_t meet_seed(void *user, int64_t chunk) {
     return MERCER_OK;
 }
 
-/* Draws a row with probability proportional to weight times above. Returns -1 if this is 0 for
- * all. */
+/* Draws a row with probability proportional to weight times above. Returns -1 if this product is 0
+ * for all rows. */
 static int64_t draw(const work *w, int64_t step) {
     double total = 0, sum = 0;
     int64_t chunk = 0, row = -1;
@@ -278,13 +280,13 @@ static int stays(const work *w, double above, double below) { return above * w->
 typedef struct found {
     int64_t row, cluster;
     double best;      /* squared distance to `cluster`, the nearest so far */
-    double far;       /* lower bound of the squared distances to all others */
-    double size, tau; /* size: |x|^2; tau: error of a squared distance by products */
+    double far;       /* lower bound of the squared distances to all other centres */
+    double size, tau; /* size: |x|^2, x less the mean; tau: error bound of a squared distance by products */
 } found;
 
-/* Computes the distances of the rows of a job to their centre. Collects in `out` those that may
- * still leave the cluster, and returns how many. *reach: the largest of their distances. apart: the
- * distance from the centre to the nearest other one. */
+/* Computes the distances of the rows of a job to their centre. Collects in `out` the rows that may
+ * still leave the cluster, and returns their number. *reach: the largest distance of a collected
+ * row. apart: the distance from the centre to the nearest other one. */
 static int64_t gather(work *w, const job *j, slot *s, double apart, found *out, double *reach) {
     const double *centre = w->centre + j->cluster * w->d;
     int64_t count = 0;
@@ -367,7 +369,7 @@ static int32_t search(work *w, const job *j, slot *s) {
     }
     for (int64_t i = 0; i < n && out < INFINITY; i++) {
         const double left = (out - w->above[rows_found[i].row]) / w->sure;
-        rows_found[i].far = left * left; /* out > 2 above, so left > above */
+        rows_found[i].far = left * left; /* left > 0, because gap > 2 above[row] */
     }
     for (int64_t k = 0; k < count && n > 0; k += PANEL) {
         int32_t status = compare(w, s, s->near + k, least(PANEL, count - k), rows_found, n);
@@ -496,8 +498,8 @@ static void find_origin(work *w) {
 
 /* ---- result */
 
-/* Writes the assignment. A cluster whose rows all have weight 0 is not given, and its rows belong
- * to the nearest of the other centres. */
+/* Writes the assignment. number: for each cluster its number in the result, or -1 if it is left out
+ * because all its rows have weight 0. Such rows are assigned to the nearest of the other centres. */
 static int32_t find_homes(work *w, const int64_t *number, int64_t *assignment) {
     for (int64_t first = 0; first < w->n; first += w->held) {
         int32_t status = load(w, first);

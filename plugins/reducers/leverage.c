@@ -8,13 +8,14 @@
  *   lambda = sum of the eigenvalues of W K_SS W beyond the k-th, over k;
  * row i is kept with p_i = min(1, l_i max(log 4k, 4 k / sum l)). From all rows, exactly m are drawn
  * without replacement in proportion to l: those with the m smallest -log(u_i) / l_i (Efraimidis &
- * Spirakis, IPL 97, 2006). Sample weights: K is that of the rows sqrt(w) psi(x).
+ * Spirakis, IPL 97, 2006). With sample weights w, k_ij stands for sqrt(w_i w_j) k(x_i, x_j).
  *
- * Cost: about 2 n s kernel values and 2 n s^2 flops for all levels, where s, the number of rows
- * kept at a level, is about 2 k log 4k, or m / 2; in addition s^3 flops and s^2 numbers per level;
- * 48 n bytes. At most 2 m + 64 rows are kept, which is at least 3 times the expected number. Error:
- * with high probability each l is between the exact diag(K (K + lambda)^-1) and a small multiple of
- * it; m rows drawn in this way give a Nystrom approximation within lambda of K in norm.
+ * Cost: about 2 n s kernel values and 2 n s^2 flops for all levels, and s^3 flops for each level,
+ * where s, the number of rows kept at a level, is about 2 k log 4k, which is near m / 2. Memory:
+ * 48 n bytes and a few arrays of s^2 numbers. At most 2 m + 64 rows are kept, which is at least 3
+ * times the expected number. Error: with high probability each l is between the exact
+ * diag(K (K + lambda)^-1) and a small multiple of it; m rows drawn in this way give a Nystrom
+ * approximation within lambda of K in norm.
  */
 #include <math.h>
 #include <mercer/plugin.h>
@@ -90,8 +91,8 @@ static int32_t factorise(work *w) {
         ((status = w->host->eigh(w->task, s, w->k, s, rank, w->values, w->vectors, s)) || (status = gram_of_kept(w))))
         return status;
     for (int64_t i = 0; i < rank; i++) top += w->values[i];
-    /* Rounding errors of the two sums hide a smaller tail, so lambda is at least their bound over
-     * k. */
+    /* A tail that is smaller than the rounding errors of the two sums is not resolved, so lambda is
+     * at least the bound of these errors, divided by k. */
     w->lambda = fmax((trace - top) / (double)w->rank, 64 * (double)s * w->rounding * trace / (double)w->rank);
     if (!(w->lambda > 0)) return w->host->fail(w->task, MERCER_E_DATA, "all kernel values of the rows are 0");
     for (int64_t i = 0; i < s; i++) w->k[i * s + i] += w->lambda;

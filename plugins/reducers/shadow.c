@@ -2,18 +2,20 @@
  * covers
  *
  * This is the reduced set of reduced-set kernel PCA (Algorithm 2), by leader clustering: the rows
- * are visited in their order. Row x joins the earliest centre c with sum_k
- * (x_k - c_k)^2 < epsilon^2, summed in double in the order of the columns; if there is none, x
- * becomes a centre. The weight of a centre is the sum of the sample weights of the rows that it
- * covers. Rows of weight 0 are left out; only an assignment names a centre for them, the nearest.
- * With epsilon^2 = 0 every row is a centre, also a duplicate; with an infinite epsilon only the
- * first row is. assign = nearest assigns rows to their nearest centre instead, ties to the
- * earliest: the centres are the same, distances smaller. epsilon is h / ell with the kernel's scale
- * h; or given; or the distance with f(epsilon) = similarity f(0), where f is the kernel as a
- * function of distance; or it is sought for m centres: a first guess from a sample, then
- * interpolation of log m against log epsilon, in at most 8 passes, of which the result nearest to m
- * is taken. The search can give at most as many centres as there are distinct rows; m = n takes all
- * rows.
+ * are visited in their order. Row x joins the earliest centre c with
+ * sum_k (x_k - c_k)^2 < epsilon^2, summed in double in the order of the columns; if there is none,
+ * x becomes a centre. The weight of a centre is the sum of the sample weights of the rows that it
+ * covers. Rows of weight 0 take no part in this; if an assignment is requested, it assigns them to
+ * their nearest centre. With epsilon^2 = 0 every row is a centre, also a duplicate; with an
+ * infinite epsilon only the first row is. assign = nearest assigns rows to their nearest centre
+ * instead, ties to the earliest: the centres are the same, distances smaller.
+ *
+ * The radius epsilon comes from one of four parameters. epsilon gives it; ell makes it h / ell with
+ * the kernel's scale h; similarity makes it the distance with f(epsilon) = similarity f(0), where f
+ * is the kernel as a function of distance. If m is given, the epsilon that gives m centres is
+ * sought: a first guess from a sample, then interpolation of log m against log epsilon, in
+ * at most 8 passes, of which the result nearest to m is taken. The search can give at most as many
+ * centres as there are distinct rows; m = n takes all rows.
  *
  * Rows are processed in blocks, which does not change the result, with x' = (x - mean) / epsilon in
  * f32. First, strips of the block are compared with the centres of earlier blocks, some at a time;
@@ -70,7 +72,7 @@ enum {
     WIDEST = 8192, /* upper limit on the rows of a block */
     WORDS = CHUNK / 64,
     PASSES = 8,
-    SLACK = 64 /* while m is sought, a pass is given up at 2 m + SLACK centres */
+    SLACK = 64 /* while m is sought, a pass is given up beyond 2 m + SLACK centres at the latest */
 };
 
 /* ---- sizes, the same for a forecast and a run -------------------------------------------------------------------- */
@@ -439,8 +441,9 @@ static int32_t guess(leaders *l, int64_t m, double *epsilon, double *slope) {
 }
 
 /* Returns the next epsilon. epsilon[0] gave too many centres (excess[0] > 0) and epsilon[1] too few
- * (excess[1] < 0), where the excess is log(centres / m). The line through the two ends is about 0
- * at the result. If one end is not known yet, `slope` replaces it. */
+ * (excess[1] < 0), where the excess is log(centres / m). The next epsilon is near the zero of the
+ * line through the two ends, excess against log epsilon. If one end is not known yet, a line with
+ * the slope -`slope` through the other end is used. */
 static double interpolate(const double epsilon[2], const double excess[2], double slope) {
     if (epsilon[0] == 0) return epsilon[1] * exp(fmin(fmax(excess[1] / slope, -1), -0.02));
     if (isinf(epsilon[1])) return epsilon[0] * exp(fmax(fmin(excess[0] / slope, 1), 0.02));

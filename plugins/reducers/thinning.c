@@ -9,9 +9,10 @@
  * signs at random it would grow as the root of the number of pairs. Blocks of 4 m rows are halved
  * in pairs, up a binary tree. A halving of the share q of all rows adds an error of q O(1 / 4m);
  * these errors are independent, so that the whole tree adds sqrt 2 times that of its root. The 4 m
- * rows that are left are split into 4 sets of m by further halvings. The best set is taken, and
- * each of its rows is exchanged once for the row of a pool, the 4 m rows, that brings the mean
- * nearest. Both steps measure against the mean element of all rows.
+ * rows that are left, called the pool, are split into 4 sets of m by further halvings. The set
+ * whose mean element is nearest to that of all rows is taken. Then each of its rows in turn is
+ * exchanged for the row of the pool that brings the mean element of the set nearest to that of all
+ * rows.
  *
  * A row that comes more than once (because of its weight, or by exchanges) is one centre; every
  * draw weighs n/m. Cost: 4 m n to 8 m n kernel values for the tree and 4 m n for the mean elements
@@ -32,8 +33,8 @@ static const mercer_param rows[] = {
                      "number of draws; 0: min(n, 1000); a row drawn twice is one centre"),
 };
 
-/* BLOCK: rows of a walk whose kernel values are held at once. SPLITS: most halvings that split the
- * last block. SLOTS: exchanges whose columns are held at once. */
+/* BLOCK: rows of a walk whose kernel values are held at once. SPLITS: upper limit on the
+ * halvings that split the last block. SLOTS: exchanges whose columns are held at once. */
 enum { BLOCK = 256, SPLITS = 2, SLOTS = 64 };
 
 typedef struct work {
@@ -44,7 +45,7 @@ typedef struct work {
     /* splits: halvings that split the last block; halvings: all so far; count: rows in `order` */
     int64_t splits, halvings, count;
     double *weight; /* n: sample weights */
-    int64_t *order; /* the rows drawn; later those that are left of them */
+    int64_t *order; /* the rows drawn; later those of them that the halvings keep */
     /* along: product of k(x, .) with the signed sum so far; sign: signs (2 block each) */
     double *along, *sign;
     int64_t *other;           /* 2 block: scratch for reordering */
@@ -333,7 +334,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
     const int64_t halvings = w.count / w.block - 1, size = 2 * w.block, pool = least(shape->n, 4 * w.m);
     out->kernel_evaluations = halvings * size * (size + BLOCK) / 2 + 2 * w.block * (w.block + BLOCK) +
                               pool * (shape->n + 1 + w.block + 2 * w.m);
-    out->likely_evaluations = /* with half of the values for choosing a set and for exchanges */
+    out->likely_evaluations = /* assumes half of the values for choosing a set and for exchanges */
         (double)out->kernel_evaluations - (double)pool * (double)(w.block + 2 * w.m) / 2;
     out->flops = 4 * (double)out->kernel_evaluations;
     return MERCER_OK;

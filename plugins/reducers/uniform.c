@@ -4,8 +4,8 @@
  * Kisilev's paring of a density estimate (KDD 2010). Algorithm: the first m steps of a Fisher-Yates
  * shuffle, in which step t swaps t with t + floor(u_t (n - t)), where u_t is the t-th random
  * number; then the rows are sorted, so that equal sets give equal results. No kernel value is
- * computed. Cost: O(n + m log m), 16 n bytes. Error: floor(u (n - t)) is uniform to n 2^-53. For a
- * kernel bounded by kappa the sampled covariance operator differs from that of all rows by
+ * computed. Cost: O(n + m log m), 16 n bytes. Error: floor(u (n - t)) is uniform up to n 2^-53. For
+ * a kernel bounded by kappa the sampled covariance operator differs from that of all rows by
  * O(kappa / sqrt(m)) (Hoeffding), whatever n is.
  */
 #include <mercer/plugin.h>

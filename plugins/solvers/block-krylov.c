@@ -2,9 +2,9 @@
  * Rayleigh-Ritz
  *
  * Musco & Musco, NIPS 2015 (block Krylov); Wu & Simon, SIAM J. Matrix Anal. Appl. 22 (2000) (thick
- * restart). Write B = P A P, P = I - Q Q^T for the locked Q. An orthonormal basis V (n x k)
- * orthogonal to Q and its image W = B V are kept. B is thus applied to new directions only, and
- * residuals of Ritz pairs are exact and need no product:
+ * restart). Write B = P A P, P = I - Q Q^T for the locked Q; a block has p columns. An orthonormal
+ * basis V (n x k) orthogonal to Q and its image W = B V are kept. B is thus applied to new
+ * directions only, and residuals of Ritz pairs are exact and need no product:
  *
  *   H = V^T W = S Theta S^T;  R = W S - V S Theta;  done when |R_j| <= tol |theta_1| for j = 1..r
  *   else p residuals, unconverged ones of the leading r + p pairs, orthonormal to [Q V], are the new directions;
@@ -39,16 +39,17 @@
  *
  * Cost per cycle: one product with p columns, about n k (14 p + 4 r) flops and O(k^3). Memory: n x
  * (2 k + p + locked). Error: each theta_j lies within |R_j| of an eigenvalue of B. That these are
- * the top r is certain if the invariant space is exact or randomly generated; otherwise, as in all
- * Krylov methods, it holds with a probability that random columns bring close to 1. Residuals below
- * 64 u max |theta| (blocks in f32: 4 u_32) are rounding, and no smaller residual is demanded. If
- * the request sets `share` (a fit sets 0.1 by default), |R_j| <= share theta_r is also required
- * (mercer_residual_limit): the scores of component j have the variance theta_j (1 + |R_j|^2 /
- * theta_j^2), so that residuals of tol |theta_1| would turn the scores of small components into
- * noise. Limits: if a restart cuts a cluster of eigenvalues that are equal to rounding, Ritz
- * vectors mix freely in it, and residuals fall slowly below sqrt(u) max |theta|, or not at all;
- * converged = 0 reports this. If the block is much narrower than r, tol is 1e-3 and an eigenvalue
- * has more copies than r, lower pairs may be taken for its last copies.
+ * the top r is certain if the basis has n columns or spans an invariant space that r random columns
+ * generated; otherwise, as in all Krylov methods, it holds with a probability that random columns
+ * bring close to 1. Residuals below 64 u max |theta| (blocks in f32: 4 u_32) are rounding, and no
+ * smaller residual is demanded. If the request sets `share` (a fit sets 0.1 by default),
+ * |R_j| <= share theta_r is also required (mercer_residual_limit): the scores of component j have
+ * the variance theta_j (1 + |R_j|^2 / theta_j^2), so that residuals of tol |theta_1| would turn the
+ * scores of small components into noise. Limits: if a restart cuts a cluster of eigenvalues that
+ * are equal up to rounding, Ritz vectors mix freely in it, and residuals fall slowly below
+ * sqrt(u) max |theta|, or not at all; converged = 0 reports this. If the block is much narrower
+ * than r, tol is 1e-3 and an eigenvalue has more copies than r, lower pairs may be taken for its
+ * last copies.
  */
 #include <float.h>
 #include <math.h>
@@ -249,8 +250,8 @@ static int32_t project(krylov *x, int64_t first, int64_t count) {
     return MERCER_OK;
 }
 
-/* Adds the `count` columns behind the basis to it: makes them orthonormal, and computes images and
- * H. *rank: how many remain. */
+/* Extends the basis by the `count` columns that are stored behind it: makes them orthonormal, drops
+ * dependent ones, and computes images and H. *rank: how many columns were added. */
 static int32_t extend(krylov *x, int64_t count, int64_t *rank) {
     int64_t k = x->k;
     int rough = !x->rough_done;
@@ -372,10 +373,11 @@ static int32_t directions(krylov *x, int64_t count, double limit, int64_t *added
     return MERCER_OK;
 }
 
-/* Returns true if the images of the Ritz vectors should be made exact now. They are in the way
- * (blocked) if their errors prevent a requested pair from meeting the limit. The time has come
- * (ready) if, after exact images, the errors of the next rough directions would stay within the
- * limit, or if residuals are already as small as rough products can make them. */
+/* Returns true if the images of the Ritz vectors should be made exact now, which takes two
+ * conditions. blocked: the error of its image prevents some requested pair from meeting the limit.
+ * ready: for each requested pair, the errors of the rough directions after the exact product would
+ * stay within the limit, or its residual is already about as small as rough products can make it, or
+ * the basis spans the whole space. */
 static int wants_exact(const krylov *x, double limit) {
     int64_t r = x->request->r, outside = min(x->k - 1, x->size.keep);
     int blocked = 0, ready = 1, whole = x->k == x->n - x->l;
@@ -424,7 +426,7 @@ static int32_t make_exact(krylov *x, int64_t added) {
     return rank > 0 ? project(x, k, rank) : MERCER_OK;
 }
 
-/* Ends the use of rough images: those of the kept basis are made exact, and all later ones are. */
+/* Ends the use of rough images: makes those of the kept basis exact, as are all later images. */
 static int32_t leave_rough(krylov *x) {
     if (x->k <= x->size.keep) x->most_negative = INFINITY; /* all Ritz values are computed again, exactly */
     TRY(restart(x));

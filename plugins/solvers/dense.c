@@ -7,8 +7,8 @@
  * Cost: 4/3 n^3 flops and O(n^2 r), 8 n^2 bytes; the matrix is computed once, and the operator is
  * applied once to r columns for the residuals. most_negative is exact for n <= 512, where all
  * eigenvalues are computed (in less than 0.1 s), and for r = n; otherwise it is the smallest of the
- * r. Error: |lambda - theta| <= |residual| for each pair; residuals are those of P A P, measured, a
- * few n u |A|.
+ * r. Error: |lambda - theta| <= |residual| for each pair. The residuals are those of P A P; they
+ * are measured, and are a few n u |A|.
  */
 #include <float.h>
 #include <math.h>
@@ -26,7 +26,7 @@ static int32_t forecast(const mercer_host *host, mercer_task *task, const void *
                   eigh = n * (2 * n + 12 > r + 80 ? 2 * n + 12 : r + 80);
     double columns = (double)got, size = (double)n;
     out->bytes = 8 * (n * n + (n + 1) * got + eigh + l * (2 * n + l + r) + r * r);
-    out->likely_bytes = out->bytes - 8 * (eigh - likely_eigh); /* more if eigenvalues are equal to rounding */
+    out->likely_bytes = out->bytes - 8 * (eigh - likely_eigh); /* more if eigenvalues are equal up to rounding */
     /* A fit may have fewer points than forecast, and then computes all pairs. */
     const int64_t fewer = n > ALL_BELOW ? 8 * ALL_BELOW * (4 * ALL_BELOW + 13) : 0;
     if (out->bytes < fewer) out->bytes = fewer;

@@ -6,7 +6,7 @@
  * p = r + oversample columns, orthogonal to L:
  *
  *   Z = B Q;  Q^T Z = S Theta S^T;  X = Q S;  R = Z S - X Theta;  done when |R_j| <= tol |theta_1| for j = 1..r
- *   else Q <- orth(Z S + c X), columns that were dependent replaced by random ones.
+ *   else Q <- orth(Z S + c X), in which random columns replace dependent ones; c: a shift, see below.
  *
  * The columns Z S span what Z does and are nearly orthogonal, so that orth loses none even if Theta
  * spans many decades. The iterates tend to the eigenvectors with the largest |lambda + c|. With
@@ -180,6 +180,10 @@ static int32_t resume(iteration *x, double *first, double *done, int32_t *found)
     double state[STATE];
     TRY(x->host->resume(x->task, state, STATE, &x->q, 1, found));
     if (!*found) return MERCER_OK;
+    for (int k = 0; k < STATE; k++)
+        if (!isfinite(state[k]) || state[k] > 0x1p53 || state[k] < -0x1p53)
+            return x->host->fail(x->task, MERCER_E_MODEL, "the checkpoint has the number %g, which no pass leaves",
+                                 state[k]);
     x->random = (int64_t)state[0], x->shift = state[1], x->scale = state[2], x->out->most_negative = state[3];
     x->out->applies = (int64_t)state[4], x->out->passes = (int64_t)state[5], *first = state[6], *done = state[7];
     return MERCER_OK;

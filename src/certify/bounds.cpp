@@ -1,5 +1,5 @@
 // The bounds follow from the blocks of H K H in the basis [U, U'], where U' is orthonormal and
-// orthogonal to U:
+// orthogonal to U. The other symbols are those of bounds.h.
 //
 //   | A    C |    A = Theta + G,  C C^T <= W,  C C^T <= |E| G (E is PSD)
 //   | C^T  D |    D <= mu := theta_{p+1} + |E|

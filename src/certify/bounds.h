@@ -12,11 +12,12 @@
 // w_i d_i, an entry of E becomes sqrt(w_i w_j) times that of the kernel, and 1 / sqrt n in H
 // becomes sqrt(w / sum w).
 //
-// E is positive semi-definite (PSD) if the kernel is. Rounding (of an f32 factor) guarantees only
-// E + eta >= 0. All bounds are therefore derived for K + eta, whose eigenvalues are larger by eta:
-// d_i becomes d_i + eta, row R_i of E U becomes R_i + eta U_i, and tr becomes tr + n eta. At the
-// end eta is subtracted. Measured: with f32 factors of n = 500 to 4000 rows, rounding amounted to
-// 0.03 to 0.3 of 2^-24 |L|^2. Sampled rows show whether eta was large enough (Bounds::consistent).
+// E is positive semi-definite (PSD) if the kernel is. With rounding (of an f32 factor), only
+// E + eta >= 0 is guaranteed. All bounds are therefore derived for K + eta, whose eigenvalues are
+// larger by eta: d_i becomes d_i + eta, row R_i of E U becomes R_i + eta U_i, and tr becomes
+// tr + n eta. At the end eta is subtracted. Measured: with f32 factors of n = 500 to 4000 rows,
+// rounding amounted to 0.03 to 0.3 of 2^-24 |L|^2. Sampled rows show whether eta was large enough
+// (Bounds::consistent).
 //
 // All quantities are unnormalised: the caller divides by n. All bounds are widened by 8 eta for the
 // rounding of the entries of K, and by the rounding of the sums that give theta and the rows R_i.

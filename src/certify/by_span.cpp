@@ -1,4 +1,4 @@
-// v_i, theta_i: the Ritz pairs of all rows on the span; u_j: the model's directions;
+// v_i, theta_i: the Ritz pairs of all rows on the span of the centres; u_j: the model's directions;
 // o_ij = <v_i, u_j>; T: the covariance operator of all rows; P, P_V, P_C: the projections on the
 // first D components of the data, on v_1 ... v_D and on u_1 ... u_D.
 //
@@ -9,12 +9,12 @@
 //   excess        tr P T - tr P_C T
 //                   <= sum upper_i - sum_j (sqrt(sum_i theta_i o_ij^2) - sqrt(F e_j))^2
 //
-// where upper_i are the upper bounds of the eigenvalues, whose sum may be replaced by
-// sum theta_i + trace if this is smaller; F >= |E| / n; and e_j is the squared length of the part
-// of u_j outside the span, which is not 0 only if some centre is numerically a combination of
-// others. Cost: 3 n m kernel values and 3 n m^2 flops; memory O(m^2). Error: directions err by
-// about e = (16 u_tile + m u) k(x, x) / lambda_j, the threshold by which the rank is decided; the
-// bounds include this error.
+// where upper_i are the upper bounds of the eigenvalues, whose sum may be replaced by sum theta_i +
+// tr E / n if this is smaller; F >= |E| / n; E is the residual of bounds.h; and e_j is the squared
+// length of the part of u_j outside the span, which is not 0 only if some centre is numerically a
+// combination of others. Cost: 3 n m kernel values and 3 n m^2 flops; memory O(m^2). Error:
+// directions err by about e = (16 u_tile + m u) k(x, x) / lambda_j, the threshold by which the rank
+// is decided; the bounds include this error.
 #include "by_span.h"
 
 #include "../factor/basis.h"

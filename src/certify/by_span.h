@@ -9,7 +9,8 @@ namespace mercer {
 
 // Returns the certificates named trace and norm, and one named eigenvalue for each component.
 // directions: the components lie in the span and are orthonormal; then each component also gets
-// certificates named projection and excess. Adds the kernel values to the count of the model.
+// certificates named projection and excess. Adds the number of kernel values that this takes to
+// model.kernel_evaluations.
 Certificates spanned_certificates(const ReducedModel &of, bool directions);
 bool asks_for_span(const PlanTask &task);
 // Adds to cost the cost `own` of kernel PCA of all rows on the span; returns false and adds nothing

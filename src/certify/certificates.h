@@ -10,11 +10,12 @@ namespace mercer {
 // Returns a certificate for component j. A certificate named "eigenvalue" refers to this component
 // alone; one of any other name refers to all components up to and including component j.
 Certificate component_certificate(const char *name, int64_t j, const char *by, double value, double failure);
-// A certificate of |P - P'|_HS <= bound for projections on the first j + 1 components. It is marked
-// as not applying if bound >= sqrt(2 (j + 1)), because any two such projections are that close.
+// Returns a certificate that |P - P'|_HS <= bound, where P and P' project on the first j + 1
+// components of kernel PCA of all rows and of the model. It is marked as not applying if
+// bound >= sqrt(2 (j + 1)), because any two such projections are that close.
 Certificate projection_certificate(int64_t j, const char *by, double bound, double failure);
-// Certificates that each of the first r eigenvalues lies between its lower and its upper bound; all
-// numbers are divided by total.
+// Returns certificates that each of the first r eigenvalues lies between its lower and its upper
+// bound; all numbers are divided by total.
 Certificates eigenvalue_certificates(const Bounds &bounds, int64_t r, double failure, double total);
 
 void append(Certificates &to, const Certificates &more);

@@ -7,7 +7,8 @@ namespace mercer {
 
 struct Truth {
     std::vector<double> lambda; // eigenvalues of kernel PCA of all rows
-    // |T - T_C|_HS, and the l2 norm of the differences of all eigenvalues.
+    // |T - T_C|_HS for the covariance operators T of the rows and T_C of the centres, and the l2
+    // norm of the differences of all eigenvalues.
     double covariance = 0, eigenvalues = 0;
     double density = 0;                     // largest difference of the densities at the rows
     std::vector<double> projection, excess; // for the first 1, 2, ... components; empty if not requested

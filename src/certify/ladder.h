@@ -53,7 +53,7 @@ struct Proof {
     RitzSpectrum first_;
     void refute();
 };
-// What a proof of a projection starts from: the kernel, the level that the recipe asks for, and the
+// The inputs of a proof of a projection: the kernel, the level that the recipe asks for, and the
 // weights of the rows (nullptr: all 1).
 struct ProofTask {
     Run &run;

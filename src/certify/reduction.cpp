@@ -1,6 +1,7 @@
 // Derives the certificates of a model from bounds of means and covariances (reduction_bounds.cpp).
 // mmd is the bound of the means and B that of the covariance operators T of the rows and T_C of the
-// centres; P and P_C are the projections on the first D components of T and T_C:
+// centres; P and P_C are the projections on the first D components of T and T_C; kappa is the value
+// of k(x, x), the same for all x:
 //
 //   eigenvalues   each differs by at most B, and by at most the bound of the l2 norm of all
 //                 differences                                          (Weyl; Hoffman and Wielandt)

@@ -52,8 +52,9 @@ void plan_quantisation(const PlanTask &task, Cost &cost); // adds the cost of qu
 
 // ---- certificates for the report
 
-// Tells which parts of the model are those of the solution of the centres' problem, so that bounds
-// of the latter hold for them: its density, its eigenvalues (values), its components (directions).
+// Which parts of the model are those of the solution of the centres' problem: the density, the
+// eigenvalues (values), the components (directions). Only for these parts do the bounds of
+// quantise() hold.
 struct Claims {
     bool density;
     bool values, directions;

@@ -249,7 +249,8 @@ Quantisation by_clusters(const ReducedRows &of, Lifted &model) {
 // ---- pairs
 
 constexpr int64_t pair_count = 100000, pair_edge = 16;
-// Up to this many rows, the level `exact` needs no more kernel values than the level `pairs`.
+// Up to this many rows the level `exact` replaces the level `pairs`, because it needs at most about
+// as many kernel values.
 constexpr int64_t exact_up_to = 2000;
 
 template <class T>
@@ -272,31 +273,36 @@ Quantisation by_pairs(const ReducedRows &of, const Displacements &displacements,
             rows[side].push_back(draw(100 + static_cast<int64_t>(side), k));
             heads[side].push_back(of.centres.assignment[rows[side].back()]);
         }
-    Points<T> x0 = parts.x.gathered(of.run, rows[0].data(), pair_count),
-              x1 = parts.x.gathered(of.run, rows[1].data(), pair_count), c0 = parts.c.only(heads[0].data(), pair_count),
-              c1 = parts.c.only(heads[1].data(), pair_count);
-    const Expression &kernel = of.prepared.kernel;
-    const std::array<Tiles<T>, 4> tiles{Tiles<T>(kernel, x0, x1), Tiles<T>(kernel, x0, c1), Tiles<T>(kernel, c0, x1),
-                                        Tiles<T>(kernel, c0, c1)};
     constexpr int64_t edge = pair_edge, blocks = (pair_count + edge - 1) / edge;
     std::vector<double> sums(static_cast<size_t>(blocks));
-    ScratchPool<T> pool(of.run, tiles[0]);
-    parallel_for(
-        of.run, blocks,
-        [&](int64_t b) {
-            const int64_t at = b * edge, count = std::min(edge, pair_count - at);
-            const auto stored = pool.take();
-            TileScratch<T> &scratch = *stored;
-            for (size_t part = 0; part < 4; ++part) {
-                tiles[part].compute(tiles[part].x().load(of.run, at, count), tiles[part].y().load(of.run, at, count),
-                                    scratch);
-                for (int64_t k = 0; k < count; ++k) {
-                    const double value = static_cast<double>(scratch.tile[k * tile_rows + k]);
-                    sums[static_cast<size_t>(b)] += (part == 0 || part == 3 ? 1 : -1) * value * value;
+    const Expression &kernel = of.prepared.kernel;
+    auto sample = [&](int64_t first, int64_t some) {
+        Points<T> x0 = parts.x.gathered(of.run, rows[0].data() + first, some),
+                  x1 = parts.x.gathered(of.run, rows[1].data() + first, some),
+                  c0 = parts.c.only(heads[0].data() + first, some), c1 = parts.c.only(heads[1].data() + first, some);
+        const std::array<Tiles<T>, 4> tiles{Tiles<T>(kernel, x0, x1), Tiles<T>(kernel, x0, c1),
+                                            Tiles<T>(kernel, c0, x1), Tiles<T>(kernel, c0, c1)};
+        ScratchPool<T> pool(of.run, tiles[0]);
+        parallel_for(
+            of.run, (some + edge - 1) / edge,
+            [&](int64_t b) {
+                const int64_t at = b * edge, count = std::min(edge, some - at);
+                const auto stored = pool.take();
+                TileScratch<T> &scratch = *stored;
+                double &sum = sums[static_cast<size_t>(first / edge + b)];
+                for (size_t part = 0; part < 4; ++part) {
+                    tiles[part].compute(tiles[part].x().load(of.run, at, count),
+                                        tiles[part].y().load(of.run, at, count), scratch);
+                    for (int64_t k = 0; k < count; ++k) {
+                        const double value = static_cast<double>(scratch.tile[k * tile_rows + k]);
+                        sum += (part == 0 || part == 3 ? 1 : -1) * value * value;
+                    }
                 }
-            }
-        },
-        tiles[0].serial());
+            },
+            tiles[0].serial());
+        return true;
+    };
+    for_windows(of.run, pair_count, drawn_at_once(of.run, parts.x.source(), pair_count, 2, edge), sample);
     model.kernel_evaluations += 4 * pair_count * edge;
     const double count = static_cast<double>(pair_count), mean = std::accumulate(sums.begin(), sums.end(), 0.0) / count,
                  square = mean + range * std::sqrt(2 * std::log(1 / failure) / count) +
@@ -419,7 +425,8 @@ void plan_quantisation(const PlanTask &task, Cost &cost) {
         cost.kernel_evaluations.likely += certain + (effort.clusters ? together / centres : 0);
     cost.kernel_evaluations.most += certain + (effort.clusters ? together : 0);
     const int64_t distances = effort.distances ? 8 * (m * d + 66 * d + 2 * n) : 0,
-                  pairs = effort.pairs ? 8 * (n + 4 * pair_count) + drawn_bytes(task.source, 2 * pair_count) : 0,
+                  at_once = drawn_at_once(task.run, task.source, pair_count, 2, pair_edge),
+                  pairs = effort.pairs ? 8 * (n + 4 * pair_count) + drawn_bytes(task.source, 2 * at_once) : 0,
                   clusters = effort.clusters ? 16 * n : 0;
     if (!effort.distances && !effort.exact) return;
     const Bytes bytes = sweep_bytes(task.run, task.kernel, task.source, task.f32, Others::all) +

@@ -4,7 +4,7 @@
 // flops; memory n p in the tile's type. Pairs: only the diagonal of each tile is used. All entries:
 // n^2 / 2 kernel values and n^2 m flops.
 //
-// eta: L comes from a factor in the tile's type, whose rounding guarantees only E + eta >= 0.
+// eta: L comes from a factor in the tile's type, so with rounding only E + eta >= 0 is guaranteed.
 // Rounding of 0.03 to 0.3 u |L|^2 was measured (tests/unit/test_certify_coverage); u |L|^2 is
 // allowed.
 //
@@ -21,7 +21,7 @@
 //   lambda_i >= theta_i - e u (2 |L| g_i + g_i^2).
 #include "residual_samples.h"
 
-#include "../core/threads.h"
+#include "../core/slabs.h"
 
 #include <algorithm>
 #include <atomic>
@@ -73,7 +73,13 @@ int64_t norm_bytes(int64_t n, int64_t m, int64_t size, bool all) {
 }
 
 int64_t drawn_bytes(const Source &source, int64_t count) {
-    return source.in_passes() ? count * source.cols() * (source.dtype() == MERCER_F32 ? 4 : 8) : 0;
+    return source.costs_calls() ? count * source.cols() * (source.dtype() == MERCER_F32 ? 4 : 8) : 0;
+}
+
+int64_t drawn_at_once(const Run &run, const Source &source, int64_t count, int64_t each, int64_t step) {
+    const int64_t bytes = drawn_bytes(source, each);
+    if (bytes == 0) return count;
+    return std::clamp(run.budget()->limit() / 8 / bytes / step * step, std::min(step, count), count);
 }
 
 template <class T>
@@ -200,30 +206,36 @@ Norm Evidence<T>::norm(double failure, bool all) {
             second[k] = draws.draw(random_.uniform(4 * attempt_ + 2, k));
         }
     });
-    Points<T> xs = points_.gathered(run_, first.data(), count), ys = points_.gathered(run_, second.data(), count);
-    const Tiles<T> tiles(kernel_, xs, ys);
-    // Scratch is reused, because allocating it for each tile would cost more than the values.
-    Pool<TileScratch<T>> pool([&] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run_))); });
     std::atomic<bool> impossible{false};
-    auto some = [&](int64_t block) {
-        const int64_t at = block * edge, rows = std::min(edge, count - at), m = span_.rank();
-        const auto stored = pool.take();
-        TileScratch<T> &scratch = *stored;
-        scratch.by_differences = false;
-        tiles.compute(xs.load(run_, at, rows), ys.load(run_, at, rows), scratch);
-        Buffer<T> li = run_.buffer<T>(rows, m), lj = run_.buffer<T>(rows, m);
-        span_.gather(run_, xs, at, first.data() + at, rows, li.data());
-        span_.gather(run_, ys, at, second.data() + at, rows, lj.data());
-        for (int64_t k = 0; k < rows; ++k) {
-            const int64_t i = first[at + k], j = second[at + k];
-            const double entry =
-                static_cast<double>(scratch.tile[k * tile_rows + k]) - dot(li.data() + k * m, lj.data() + k * m, m);
-            const double weighed = entry * std::sqrt(weight(i) * weight(j));
-            x[at + k] = pair_share(weighed, i == j, diagonal()[i], diagonal()[j], eta_);
-            if (is_impossible(weighed, i, j)) impossible = true;
-        }
+    auto sample = [&](int64_t first_pair, int64_t some) {
+        Points<T> xs = points_.gathered(run_, first.data() + first_pair, some),
+                  ys = points_.gathered(run_, second.data() + first_pair, some);
+        const Tiles<T> tiles(kernel_, xs, ys);
+        // Scratch is reused, because allocating it for each tile would cost more than the values.
+        Pool<TileScratch<T>> pool(
+            [&] { return std::unique_ptr<TileScratch<T>>(new TileScratch<T>(tiles.scratch(run_))); });
+        auto block_of = [&](int64_t block) {
+            const int64_t at = block * edge, rows = std::min(edge, some - at), m = span_.rank(), pair = first_pair + at;
+            const auto stored = pool.take();
+            TileScratch<T> &scratch = *stored;
+            scratch.by_differences = false;
+            tiles.compute(xs.load(run_, at, rows), ys.load(run_, at, rows), scratch);
+            Buffer<T> li = run_.buffer<T>(rows, m), lj = run_.buffer<T>(rows, m);
+            span_.gather(run_, xs, at, first.data() + pair, rows, li.data());
+            span_.gather(run_, ys, at, second.data() + pair, rows, lj.data());
+            for (int64_t k = 0; k < rows; ++k) {
+                const int64_t i = first[pair + k], j = second[pair + k];
+                const double entry =
+                    static_cast<double>(scratch.tile[k * tile_rows + k]) - dot(li.data() + k * m, lj.data() + k * m, m);
+                const double weighed = entry * std::sqrt(weight(i) * weight(j));
+                x[pair + k] = pair_share(weighed, i == j, diagonal()[i], diagonal()[j], eta_);
+                if (is_impossible(weighed, i, j)) impossible = true;
+            }
+        };
+        parallel_for(run_, (some + edge - 1) / edge, block_of, tiles.serial());
+        return true;
     };
-    parallel_for(run_, (count + edge - 1) / edge, some, tiles.serial());
+    for_windows(run_, count, drawn_at_once(run_, points_.source(), count, 2, edge), sample);
     evaluations_ += count / edge * edge * edge + (count % edge) * (count % edge);
     const double total = spectrum(1).total();
     return {frobenius_bound(total, x.data(), count, failure), failure, estimate_frobenius(total, x.data(), count),
@@ -317,7 +329,8 @@ RowMoments Evidence<T>::rows(int64_t p, int64_t s) {
     }
     RowMoments out = sample.moments();
     out.all = all;
-    // Linear in row_depth, because the roundings of equal terms may all have the same sign.
+    // The bound is linear in row_depth, because the roundings of equal terms may all have the same
+    // sign.
     out.sums = row_depth / 2.0 * eta_;
     return out;
 }

@@ -16,7 +16,12 @@ int64_t pairs_at_once(const Expression &kernel, bool objects);
 double norm_values(const Expression &kernel, const Source &source, bool all); // kernel values
 double norm_gathers(int64_t n, bool all);                                     // rows of L that are gathered
 int64_t norm_bytes(int64_t n, int64_t m, int64_t size, bool all);             // bytes per thread, excluding its tile
-int64_t drawn_bytes(const Source &source, int64_t count); // bytes of copies of drawn rows (Points::gathered)
+// Drawn rows are copied to memory if single rows of the source are costly (Points::gathered).
+// drawn_bytes returns the bytes of these copies. drawn_at_once returns how many of `count` samples,
+// of `each` rows, are processed at once so that the copies take at most an eighth of the budget: a
+// multiple of `step`.
+int64_t drawn_bytes(const Source &source, int64_t count);
+int64_t drawn_at_once(const Run &run, const Source &source, int64_t count, int64_t each, int64_t step);
 
 struct Norm {
     double value = 0, failure = 0; // value >= |E + eta|, which is wrong with probability `failure` at most

@@ -9,10 +9,11 @@
 namespace mercer {
 namespace {
 
-// Returns a value inside the range of a numeric parameter, chosen by the counter `at`. An end of
-// the range that is more than 1000 away from 0 counts as far. A real value of a wide range is near
-// the end that is not far, or near 0 if both are far. A whole number is at most 5 above the lower
-// end or, if this end is far, at most 1000 below the upper end or 1000, whichever is smaller.
+// Returns a value inside the range of a numeric parameter, chosen by the counter `at`. A lower end
+// of at most -1000 and an upper end of at least 1000 count as far. A real value of a wide range is
+// near the lower end; if this end is far, near the upper end; if both are far, near 0. A whole
+// number is at most 5 above the lower end. If this end is far, the number is at most 1000 below h,
+// where h is the upper end or, if that is far, 1000.
 std::string interior(const mercer_row &row, int64_t at) {
     const double u = check_number(at, 0), far = 1000;
     if (row.type == MERCER_INT) {

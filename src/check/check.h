@@ -15,7 +15,7 @@ void check_plugin(Registry &registry, const RunSettings &settings, const std::st
 
 // ---- for the suites
 
-// A number in [0, 1) that depends only on a and b, from which test data are made.
+// Returns a number in [0, 1) that depends only on a and b. All test data are made of such numbers.
 inline double check_number(int64_t a, int64_t b) { return Random(2026, Stage::gram).uniform(a, b); }
 
 // Values of the plugin's parameters. check_settings returns the settings with which a plugin is

@@ -266,8 +266,8 @@ void f32_and_f64(Suite &suite, const Subject &subject) {
 
 // ---- one subject: parameters, facts, geometry
 
-// finish must not change a parameter that was set, and the parameters that a model stores must give
-// the same kernel without the data, from which bandwidths are computed (here the bandwidth is 0).
+// finish must not change a parameter that was set. The parameters that a model stores must give the
+// same kernel without the data: here they are completed again while every bandwidth rule gives 0.
 void stored(Suite &suite, const Subject &subject) {
     const Params &params = subject.leaf().params, &given = subject.setting.params;
     Setting kept{Params(suite.plugin->params), subject.setting.text};
@@ -303,7 +303,7 @@ void facts(Suite &, const Subject &subject) {
 }
 
 // A radial kernel depends on distances only. A shift and a reflection (non-negative rows: reversed
-// columns) keep these to about 1e-14, so values agree to 1e-9 unless the kernel's slope is 1e5.
+// columns) change them by about 1e-14, so values agree to 1e-9 unless the kernel's slope is 1e5.
 void radial(Suite &suite, const Subject &subject) {
     const SubjectRows &rows = subject.rows;
     SubjectRows moved = rows;

@@ -57,7 +57,7 @@ class Kept : public Keeper {
     std::vector<Values> columns_;
 };
 
-// What a solver is asked for. The start vectors (guess) and the locked vectors are plain arrays,
+// The request to a solver. The start vectors (guess) and the locked vectors are plain arrays,
 // column-major. A guess and the callback `enough` exclude each other, because both need the pointer
 // `user`.
 struct Request : mercer_eigen_request {

@@ -390,15 +390,15 @@ void check_reducer(Suite &suite) {
         for (const Setting &setting : settings) legal(suite, scene, setting);
     };
     Run &run = suite.run;
-    both("centres, weights, forecast", [&](bool f32) { on_scene(Scene(run, "n = 300", f32, 300)); });
-    both("landmarks as points", [&](bool f32) { on_scene(Scene(run, "points", f32, 300, 1, Given::points)); });
+    both("centres, weights, forecast", [&](bool f32) { on_scene(Scene(run, "n = 150", f32, 150)); });
+    both("landmarks as points", [&](bool f32) { on_scene(Scene(run, "points", f32, 150, 1, Given::points)); });
     if (suite.plugin->params->find_flag(MERCER_CENTRES) < 0)
         suite.note("not present: m as requested");
     else
         both("m as requested", [&](bool f32) { sizes(suite, f32); });
     both("seed and threads", [&](bool f32) { repeats(suite, f32, settings); });
     both("sample weights", [&](bool f32) {
-        Scene scene(run, "weights", f32, 300);
+        Scene scene(run, "weights", f32, 150);
         scene.weigh();
         legal(suite, scene, settings[0]);
     });

@@ -15,8 +15,8 @@
 #include <semaphore>
 #include <sys/mman.h>
 
-// OpenBLAS exports these functions, which take and return one of its buffers, but declares them in
-// none of its headers.
+// The first function reserves one of the buffers of OpenBLAS, the second one releases it. OpenBLAS
+// exports both but declares them in none of its headers.
 extern "C" {
 [[gnu::weak]] void *blas_memory_alloc(int);
 [[gnu::weak]] void blas_memory_free(void *);
@@ -234,8 +234,8 @@ int64_t potrf_leading(int64_t n, std::vector<double> &a, int64_t lda) {
 namespace {
 
 // Computes all eigenpairs in ascending order; the eigenvectors replace a. The eigenvectors of
-// dsyevd are orthogonal to rounding, whereas those of dsyevr were so only to 2.5e-12 in a case of
-// order 149.
+// dsyevd are orthogonal up to rounding, whereas the inner products of those of dsyevr reached
+// 2.5e-12 in a case of order 149.
 void eigh_all(int64_t n, double *a, int64_t lda, double *ascending) {
     // dsyevd's own workspace query overflows at n = 32 767 and still returns info = 0, so the size
     // is computed here.

@@ -30,7 +30,7 @@ class BlasScope {
 // grants the memory.
 bool blas_has_room();
 
-// For example "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".
+// Returns, for example, "OpenBLAS 0.3.21 on pthreads, SkylakeX kernels, at most 64 threads".
 std::string blas_description();
 
 // C = alpha op(A) op(B) + beta C.

@@ -15,8 +15,8 @@ struct mercer_block { // declared in plugin.h
     int64_t n() const { return n_; }
     int64_t cols() const { return cols_; }
     bool f32() const { return f32_; }
-    // Counts the columns that were not used before in the budget and sets them to zero. One thread
-    // must call this before several threads write to the columns.
+    // Sets the columns that were not used before to zero, and counts them in the budget.
+    // One thread must call this before several threads write to the columns.
     void use(int64_t first, int64_t count);
     // The memory of a column; only for f64 blocks.
     double *column(int64_t j) { return wide_.data() + n_ * j; }

@@ -37,7 +37,7 @@ struct Pass {
     bool f32;
 };
 
-// What one part of a fit is forecast to need.
+// The forecast for one part of a fit.
 struct Cost {
     int64_t bytes = 0, likely_bytes = 0;
     mercer_figure kernel_evaluations{}, passes{};
@@ -46,8 +46,8 @@ struct Cost {
     mercer_figure products{}, columns{};
     double dense_order = 0;  // order of the largest dense factorisation, which cannot be cancelled
     double certify_cost = 0; // flops of the certificates, for the progress bar only
-    // Raises the memory, if necessary, to that of a further step, which is never held at the same
-    // time as that of the other steps.
+    // Raises the memory, if necessary, to that of a further step. No two steps hold their memory at
+    // the same time.
     void needs(Bytes at_least) {
         likely_bytes = std::max(likely_bytes, at_least.likely);
         bytes = std::max(bytes, at_least.most);

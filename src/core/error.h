@@ -33,8 +33,8 @@ const char *last_error() noexcept;
 void set_callback_error(const char *text) noexcept;
 const char *callback_error() noexcept;
 
-// Runs a callback of the caller, which messages call `who`. If the callback returns non-zero,
-// call_back fails with E_CALLBACK. The message is the text that this callback gave to
+// Runs a callback of the caller. who: the name of the callback in messages. If the callback returns
+// non-zero, call_back fails with E_CALLBACK. The message is the text that this callback gave to
 // mercer_set_error or, if it gave none, the value that it returned.
 template <class F>
 void call_back(const char *who, F &&callback) {

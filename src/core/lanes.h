@@ -1,6 +1,6 @@
-// One vector register of the instruction set for which the including file is compiled, and 2^x in
-// it. It is for files that are compiled once per instruction set; everything here is internal to
-// such a file.
+// Operations on one vector register of the instruction set for which the including file is
+// compiled, among them 2^x. This header is for files that are compiled once per instruction set;
+// everything here is internal to such a file.
 //
 // 2^x for x <= 0: let n be x rounded to a multiple of h. Adding and subtracting 1.5 h / eps (eps =
 // 2^-23 in f32, 2^-52 in f64) rounds x and leaves n / h in the low bits of the sum. With r = x - n,

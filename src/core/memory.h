@@ -106,7 +106,7 @@ class Buffer {
   public:
     Buffer() = default;
     explicit Buffer(int64_t rows, int64_t cols = 1) : Buffer(Budget::current(), rows, cols) {}
-    // An array that counts in this budget, or in none if it is nullptr.
+    // Makes an array that counts in this budget, or in none if `budget` is nullptr.
     Buffer(std::shared_ptr<Budget> budget, int64_t rows, int64_t cols = 1) : budget_(std::move(budget)) {
         bytes_ = checked_bytes("an array", rows, cols, static_cast<int64_t>(sizeof(T)));
         data_ = static_cast<T *>(allocate_block(budget_.get(), bytes_));

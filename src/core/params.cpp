@@ -71,8 +71,8 @@ bool in_range(const mercer_row &row, double value) {
          nearest.empty() ? "" : (": did you mean '" + nearest + "'?").c_str());
 }
 
-// These functions return the value that a text gives to a row. They refuse a value that the row
-// does not allow, and "".
+// These functions return the value that a text gives to a row. They refuse the empty text, and a
+// value that the row does not allow.
 double read_real(const mercer_row &row, std::string_view text, const char *shown) {
     double value = 0;
     if (!parse_number(text, &value) || !std::isfinite(value) || !in_range(row, value)) refuse(row, text, shown);

@@ -102,7 +102,8 @@ class Run {
     // and finish_ the estimated duration of the whole call in seconds (-1: not estimated yet).
     double from_ = 0, until_ = 0, span_from_ = 0, span_to_ = 1, shown_ = 0, finish_ = -1;
     std::atomic<bool> stop_{false};
-    // Why the call stops, for its message; overwritten if the progress callback asks to stop.
+    // The reason that the message of a stopped call gives. It is overwritten if the progress
+    // callback asks to stop.
     char why_[256] = "the cancel flag is not 0";
 };
 

@@ -1,10 +1,10 @@
-// Orthonormalisation is SVQB (Stathopoulos and Wu 2002). With D = diag(|x_j|) and X^T X = D V
-// diag(s) V^T D, the columns X D^-1 V s^-1/2 are orthonormal to u cond(X)^2. A second round, in
-// which the condition number is near 1, improves this to u. Unlike Cholesky-QR, the method reveals
-// dependent columns by small s and drops them. Each round first projects on the complement of Q,
-// because the division by small norms amplifies components along Q. Cost: a round takes 2 products
-// with Q and 2 with X, which is 4 n p (q + p) flops; 2 rounds suffice as a rule, and there are
-// never more than 4.
+// Orthonormalisation is SVQB (Stathopoulos and Wu 2002). With D = diag(|x_j|) and
+// X^T X = D V diag(s) V^T D, the columns X D^-1 V s^-1/2 are orthonormal up to errors of
+// u cond(X)^2, where u is the unit roundoff. A second round, in which the condition number is near
+// 1, reduces these errors to u. Unlike Cholesky-QR, the method reveals dependent columns by small s
+// and drops them. Each round first projects on the complement of Q, because the division by small
+// norms amplifies components along Q. Cost: a round takes 2 products with Q and 2 with X, which is
+// 4 n p (q + p) flops; 2 rounds suffice as a rule, and there are never more than 4.
 #include "tall.h"
 
 #include "threads.h"

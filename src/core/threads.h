@@ -31,9 +31,9 @@ std::mutex &handles_lock();
 
 // Calls body(i) for 0 <= i < count on up to run.threads() threads, of which the calling thread is
 // one. Tasks begin in ascending order (so a task may wait for one of lower index) and end in any
-// order. Between tasks it checks for cancellation and reports the share of finished tasks as
-// progress. If tasks throw, the exception of the lowest i is rethrown when all threads
-// have stopped. If `serial` is set, all tasks run on the calling thread, in ascending order, as
+// order. Between tasks parallel_for checks for cancellation and reports the share of finished tasks
+// as progress. If tasks throw, the exception of the lowest i is rethrown when all threads have
+// stopped. If `serial` is set, all tasks run on the calling thread, in ascending order, as
 // callbacks that are not thread-safe require.
 void parallel_for(Run &run, int64_t count, const std::function<void(int64_t)> &body, bool serial = false);
 

@@ -1,6 +1,7 @@
 // Fewer centres for a model (the reduced-set problem). The components and the mean of the model are
 // projected onto the span of centres B, which a reducer selects from the model's centres C with
-// their weights.
+// their weights. Let P be the projection, and let the columns of Phi_C and Phi_B be the feature
+// vectors of C and B:
 //
 //   v_l = Phi_C A_l, mu = Phi_C nu;   P v = Phi_B T A_l, P mu = Phi_B T nu
 //   K_BB = L L^T, T = L^-T L^-1 K_BC
@@ -9,8 +10,8 @@
 // P v is the vector of the span that is nearest to v, so A'^T k_B is the best approximation of
 // A^T k_C in the kernel's norm. With this b' the error is f - f' = <v - P v, phi(x) - mu>. No other
 // constant gives a smaller mean square of the error over any points of mean mu, and nowhere is the
-// error larger than |v - P v| |phi(x) - mu|. Because <P v, mu> = <P v, P mu>, b = A^T K nu still
-// holds.
+// error larger than |v - P v| |phi(x) - mu|. Because <P v, mu> = <P v, P mu>, the relation
+// b = A^T K nu also holds for A', nu' and b'.
 //
 // If the components were orthonormal, they are replaced by V'' = P V G^-1/2, G = (P V)^T P V: the
 // orthonormal vectors in the span that are nearest to V (the polar factor). With e = |v - P v|^2
@@ -229,8 +230,9 @@ std::shared_ptr<const Model> compress(const DeriveTask &task) {
     Lifted out = project(task, model, prepared, centres, originals);
 
     Json text = derived_text(task, model);
-    const Json limits = model.text().value("limits", Json::object());
-    if (limits.value("kind", std::string()) == "exact" && out.limits)
+    const Json::json_pointer place("/limits/kind");
+    const Json *kind = out.limits && model.text().contains(place) ? &model.text().at(place) : nullptr;
+    if (kind && kind->is_string() && kind->get_ref<const std::string &>() == "exact")
         out.warnings.push_back("the limits of t2 and residual were quantiles of the rows fitted on, and are now "
                                "quantiles of the old centres, which rows may exceed more often: set limits from "
                                "rows of your own");

@@ -12,7 +12,7 @@
 namespace mercer {
 namespace {
 
-// What the projection of q vectors from m0 old centres to m new ones needs.
+// The memory and the work of projecting q vectors from m0 old centres to m new ones.
 struct Projecting {
     Run &run;
     const Prepared &prepared;
@@ -90,7 +90,7 @@ DerivationForecast forecast_compress(const DeriveTask &task) {
     const auto assigned = static_cast<double>(assigning.kernel_evaluations);
     const double share = static_cast<double>(cost.likely_m) / static_cast<double>(cost.m);
     out.kernel_evaluations = {cost.likely_evaluations + share * assigned + projecting.evaluations(cost.likely_m).likely,
-                              1.5 * static_cast<double>(cost.kernel_evaluations) + assigned +
+                              static_cast<double>(cost.kernel_evaluations) + assigned +
                                   projecting.evaluations(cost.m).most};
     const auto flops = [&](int64_t m, double evaluations, double reducing) {
         return flops_of(source.cols(), 0, evaluations, 0) + projecting.flops(m) + reducing;

@@ -73,8 +73,9 @@ void check_compressible(const Model &model) {
 
 namespace {
 
-// True if the recipe requests at least as many centres as the model has, and all other parameters
-// of the reducer have their defaults, so that none of them can end the selection earlier.
+// True if the recipe has no reducer, or if it requests at least as many centres as the model has
+// and all other parameters of the reducer have their defaults, so that none of them can end the
+// selection earlier.
 bool wants_all(const Recipe &recipe, int64_t m) {
     if (!recipe.reducer()) return true;
     const Params &params = recipe.reducer_params();

@@ -8,7 +8,7 @@
 
 namespace mercer {
 
-// What a derivation will need. It follows from the models and the parameters alone.
+// The forecast of a derivation, which follows from the models and the parameters alone.
 struct DerivationForecast {
     Bytes bytes; // peak memory, including the new model but not the models that it is made from
     mercer_figure kernel_evaluations{}, flops{};
@@ -35,12 +35,12 @@ std::map<std::string, DerivationFunctions> &derive_functions();
 
 // Fails with E_ARGUMENT if the derivation does not accept this number of models.
 void check_count(const Recipe &recipe, int64_t count);
-// Fails with E_BUDGET if bytes.most exceeds the budget.
+// Returns the forecast of the task; fails with E_BUDGET if bytes.most exceeds the budget.
 DerivationForecast forecast_derivation(const DeriveTask &task);
 // Returns the forecast `ahead` in the form of the C API. The field `strategy` is left null: the
 // caller sets it.
 mercer_forecast forecast_figures(const Run &run, const DeriveTask &task, const DerivationForecast &ahead);
-// Fails with E_BUDGET before any work if the forecast exceeds the budget.
+// Makes the new model. Fails with E_BUDGET before any work if the forecast exceeds the budget.
 std::shared_ptr<const Model> derive(const DeriveTask &task);
 
 // The part of the report that all derivations share: kernel, data and variance of the model, the

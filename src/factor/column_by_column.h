@@ -10,7 +10,7 @@ inline bool proceeds_in_rounds(const mercer_pivot_rule &rule) {
     return rule.needs != MERCER_PIVOT_FULL && !rule.score && !rule.update;
 }
 
-// Returns the state of a factor that a rule is shown, without the functions that only
+// Returns the state of a factor as a rule sees it, without the functions that only
 // MERCER_PIVOT_FULL provides.
 template <class T>
 mercer_pivot_state pivot_state(const PartialCholesky<T> &factor);

@@ -1,6 +1,6 @@
-// Columns of pivoted partial Cholesky: computes the columns of the pivots P of a round, for any
-// rows i whose earlier columns l_i are known. P is split into parts Q of w = 16 (f64) or 32 (f32)
-// pivots. If l_i holds all columns before a part, the part's columns are
+// Columns of pivoted partial Cholesky: how the columns of the pivots P of a round are computed, for
+// any rows i whose earlier columns l_i are known. P is split into parts Q of w = 16 (f64) or 32
+// (f32) pivots. If l_i holds all columns before a part, the part's columns are
 //   x_i = (k_iQ - l_i L_Q^T) M^T,
 // where M is the inverse of the triangle of L between the pivots of Q. Both steps are products, so
 // that nothing is solved entry by entry, and kernel values are used in the tile in which they were
@@ -23,8 +23,8 @@
 namespace mercer {
 
 template <class T>
-PartialCholesky<T>::Step::Step(PartialCholesky &factor, const Round &round)
-    : numbers(factor.numbers_of(round.rows)), from(factor.count()), made(round.count()), width(made),
+PartialCholesky<T>::Step::Step(PartialCholesky &factor, const Round &round, int64_t from_column)
+    : numbers(factor.numbers_of(round.rows)), from(from_column), made(round.count()), width(made),
       points(factor.points_of(numbers)), pivots(points.load(factor.run_, 0)),
       triangle(factor.run_.template buffer<T>(made, made)),
       solved(std::move(factor.run_.template buffer<T>(padded_columns<T>(made), depth()).zero())) {
@@ -153,7 +153,7 @@ typename PartialCholesky<T>::Block PartialCholesky<T>::slab(int64_t s, Scratch &
 
 #define INSTANTIATE(T)                                                                                                 \
     template std::vector<int64_t> PartialCholesky<T>::numbers_of(const std::vector<int64_t> &) const;                  \
-    template PartialCholesky<T>::Step::Step(PartialCholesky &, const Round &);                                         \
+    template PartialCholesky<T>::Step::Step(PartialCholesky &, const Round &, int64_t);                                \
     template void PartialCholesky<T>::columns(Step &, const Block &, Scratch &);                                       \
     template void PartialCholesky<T>::patch(const Step &, const Block &, const int64_t *) const;                       \
     template void PartialCholesky<T>::make_again(const Block &, const int64_t *, Scratch &);                           \

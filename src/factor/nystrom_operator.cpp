@@ -1,5 +1,5 @@
-// Product of the operator with a block Q of p columns. With Z = L_B^-T Q and any vector c, one pass
-// over blocks of rows, each against all of B, computes
+// Product of the operator (nystrom_operator.h) with a block Q of p columns. With Z = L_B^-T Q and
+// any vector c, one pass over blocks of rows, each against all of B, computes
 //
 //   u_i = w_i (k(x_i, B) - (L_B c)^T) Z,   s = sum u_i,   Y = L_B^-1 sum k(x_i, B)^T u_i - mu s^T
 //

@@ -35,16 +35,16 @@ class SpanRows {
                   double *self = nullptr) const;
     // Writes the rows with these numbers to out (count x rank, row-major).
     void gather(Run &run, const int64_t *numbers, int64_t count, T *out) const;
-    // The same if the rows with these numbers are at hand as rows row0 ... row0 + count - 1 of
-    // `drawn`, so that they need not be selected from all rows again.
+    // Does the same if the caller has already selected the data rows with these numbers: they are
+    // rows row0 ... row0 + count - 1 of `drawn`. A stored factor does not use `drawn`.
     void gather(Run &run, const Points<T> &drawn, int64_t row0, const int64_t *numbers, int64_t count, T *out) const;
     // Returns the residual d = k(x, x) - |l|^2 of row i. square: |l|^2; self: what rows() wrote for
     // this row.
     double residual(int64_t i, double square, double self) const {
         return stored_ ? stored_->residual()[i] : std::max(self - square, 0.0);
     }
-    // Only if recomputed(): returns sum w k(x, x), added in the order of the rows. weights nullptr:
-    // all 1.
+    // Returns sum w k(x, x), added in the order of the rows. It may be called only if recomputed().
+    // weights: nullptr if all are 1.
     double sum_of_self(Run &run, const double *weights) const;
     bool serial() const { return !stored_ && tiles_->serial(); }
     // Returns L_B, lower triangular, in f64, column-major.

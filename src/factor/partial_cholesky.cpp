@@ -115,9 +115,9 @@ int64_t PartialCholesky<T>::affordable(int64_t candidates) const {
     return std::clamp<int64_t>(static_cast<int64_t>(std::sqrt(std::max(left, 0.0))), 1, candidates);
 }
 
-// Adds rounds of pivots until `stop` holds or the rank is reached. choose(most) returns the next
-// round, with at most `most` pivots: as many as are still missing, but no more than one sweep can
-// add.
+// Adds rounds of pivots until `stop` holds or the rank is reached. choose(limit) returns the next
+// round, of at most `limit` pivots; the limit is the number of pivots still missing, or
+// most_accepted if that is smaller.
 template <class T>
 template <class Choose>
 void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
@@ -131,8 +131,9 @@ void PartialCholesky<T>::grow(const PivotStop &stop, Choose &&choose) {
         {
             Run::Span span(run_, share(count()), share(count()));
             run_.progress(1);
-            // Kernel values that only recompute columns are not counted here, so that the same
-            // pivots are chosen whether or not the factor is stored.
+            // Kernel values that are evaluated only to recompute columns are counted in again_, not
+            // in spent_, which limits the candidates. So the pivots do not depend on whether the
+            // factor is stored.
             const int64_t before = evaluations_;
             round = choose(std::min(most - count(), most_accepted));
             spent_ += evaluations_ - before;

@@ -80,9 +80,9 @@ class PartialCholesky {
     // The positions of the pivots among the rows: count() numbers in order of selection.
     const int64_t *index() const { return index_.data(); }
     bool stored() const { return kind_ == Factor::stored; }
-    // Only if stored(): L, n x count(), row-major with stride(). Entries of a row beyond the first
-    // count() are undefined. The rows of the pivots, in the order of index(), form a lower
-    // triangular matrix.
+    // L, n x count(), row-major with stride(); it exists only if stored(). Entries of a row beyond
+    // the first count() are undefined. The rows of the pivots, in the order of index(), form a
+    // lower triangular matrix.
     const T *factor() const { return factor_.data(); }
     int64_t stride() const { return stride_; }
     // Bytes that this object holds: the factor, its triangle, d, the hashes and the prepared rows.
@@ -136,17 +136,17 @@ class PartialCholesky {
     static int64_t stored_bytes_of(int64_t n, int64_t m, bool early, const TileBytes &tiles);
     // Bytes that growing takes in addition to stored_bytes_of.
     static Bytes growing_bytes(int64_t n, int64_t m, bool early, int64_t threads, const TileBytes &tiles);
-    // Upper estimate of the kernel values that a factor of m columns takes.
+    // Upper bound on the kernel values that a factor of m columns takes.
     static int64_t evaluations(int64_t n, int64_t m, Factor kind = Factor::stored) {
         // The row of L of a candidate is computed from its kernel values with all pivots so far: on
         // average m / 2 values.
-        const int64_t looked_up = std::min(n, most_candidates(m)) * m / 2;
-        return n * (m + 1) + allowance(n, m) +
-               rounds(m) * ((kind == Factor::stored ? 0 : n * m / 2) +
-                            (sizeof(T) == 4 || kind != Factor::stored ? looked_up : 0));
+        const int64_t looked_up = sizeof(T) == 4 || kind != Factor::stored ? std::min(n, most_candidates(m)) : 0,
+                      recomputed = kind == Factor::stored ? 0 : n;
+        return n * (m + 1) + allowance(n, m) + m * (looked_up + recomputed) * m / 2;
     }
-    // Upper estimate of the rounds in which grow_greedy or grow_sampled reaches m pivots. If the
-    // candidates of a round are nearly equal, it accepts few of them, and more rounds are needed.
+    // The usual number of rounds in which grow_greedy or grow_sampled reaches m pivots. If the
+    // candidates of a round are nearly equal, it accepts few of them, and more rounds are needed, m
+    // at most.
     static int64_t rounds(int64_t m) { return m / 32 + 4; }
     // The rank floor, which is the same for all rules: after `step` pivots, no row becomes a pivot
     // whose d is at most this fraction of the largest diagonal entry (derived in
@@ -183,7 +183,8 @@ class PartialCholesky {
     class Border; // the Cholesky factor of the accepted candidates, which grows row by row
     // The data from which the columns of one round are computed, for any rows.
     struct Step {
-        Step(PartialCholesky &factor, const Round &round);
+        // from: the number of columns of L before the round.
+        Step(PartialCholesky &factor, const Round &round, int64_t from);
         int64_t depth() const { return from + made; }
         // The padded row length of `solved` in the part whose first pivot is j0.
         int64_t columns_from(int64_t j0) const { return padded_columns<T>(std::min(wide, made - j0)); }
@@ -275,6 +276,7 @@ class PartialCholesky {
     void for_each(int64_t count, const std::function<void(int64_t)> &body);
     void add(const Round &round, const PivotStop &stop);
     Sums subtract(const Block &block, int64_t from);
+    void merge_steps();
     void drop_surplus(int64_t from, const PivotStop &stop);
 
     // residual_matrix.cpp
@@ -317,8 +319,8 @@ class PartialCholesky {
     Buffer<T> factor_;
     // L_P if stores_triangle(): column-major, with memory for triangle_rows_ rows and columns.
     Buffer<double> triangle_;
-    // One step for each round, from which its columns are recomputed; empty if the factor is
-    // stored.
+    // The steps from which columns are recomputed: one for each round, or for several small ones;
+    // empty if the factor is stored.
     std::vector<std::unique_ptr<Step>> steps_;
     Buffer<double> residual_;
     Buffer<uint64_t> contents_; // hashes of all rows, to break ties

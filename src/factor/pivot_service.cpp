@@ -1,5 +1,6 @@
 // The services pivot_cholesky and pivot_cost of plugin.h. A rule that scores by the residual alone
-// runs in rounds (partial_cholesky.cpp), any other rule column by column (column_by_column.cpp).
+// and does not need MERCER_PIVOT_FULL runs in rounds (partial_cholesky.cpp); any other rule runs
+// column by column (column_by_column.cpp).
 #include "pivot_service.h"
 
 #include "../operator/gram_cost.h"

@@ -9,8 +9,8 @@ namespace mercer {
 // Converts the stop that a plugin has passed. Fails with E_PLUGIN if it is invalid.
 PivotStop read_stop(const mercer_pivot_stop &stop);
 // Runs a rule on an empty factor. Fails with E_PLUGIN if the rule or the stop is invalid. The
-// result points into the factor; the requested columns of an f32 factor are converted to f64 in
-// `copy`, and the result then points there.
+// pointers in the result refer to the factor. If the columns of an f32 factor are requested, they
+// are converted to f64 in `copy`, and the pointer to the columns refers to this copy.
 template <class T>
 mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule,
                          const mercer_pivot_stop &stop, Buffer<double> &copy);

@@ -130,7 +130,7 @@ typename PartialCholesky<T>::Sums PartialCholesky<T>::subtract(const Block &bloc
 template <class T>
 void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     const int64_t from = count(), slabs = slabs_of(n());
-    auto step = std::make_unique<Step>(*this, round);
+    auto step = std::make_unique<Step>(*this, round, from);
     if (stores_triangle()) append_triangle(round);
     for (int64_t k = 0; k < round.count(); ++k) {
         index_.push_back(round.rows[static_cast<size_t>(k)]);
@@ -150,7 +150,7 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     }
     ++sweeps_;
     evaluations_ += n() * round.count();
-    if (!stored()) steps_.push_back(std::move(step));
+    if (!stored()) steps_.push_back(std::move(step)), merge_steps();
     Sums all{0, 0, 0, 0};
     for (const Sums &slab : sums) {
         all.residual += slab.residual;
@@ -163,6 +163,31 @@ void PartialCholesky<T>::add(const Round &round, const PivotStop &stop) {
     residual_sum_ = all.residual;
     largest_ = all.largest;
     if (stop.early() && reached(stop)) drop_surplus(from, stop);
+}
+
+// Merges small adjacent steps if there are more than the forecast of the memory allows for, because
+// rounds accepted few pivots. Of two adjacent steps that cannot be merged, one has more than
+// most_accepted / 2 pivots, so that rounds(m) is never exceeded.
+template <class T>
+void PartialCholesky<T>::merge_steps() {
+    const auto most = static_cast<size_t>(rounds(capacity_));
+    for (size_t k = 1; steps_.size() > most && k < steps_.size();) {
+        const int64_t from = steps_[k - 1]->from, made = steps_[k - 1]->width + steps_[k]->width;
+        if (made > most_accepted) {
+            ++k;
+            continue;
+        }
+        Round both(run_, made);
+        both.earlier = run_.buffer<double>(made, from);
+        for (int64_t i = 0; i < made; ++i) {
+            both.rows.push_back(index_[static_cast<size_t>(from + i)]);
+            const double *row = triangle_.data() + from + i;
+            for (int64_t c = 0; c < from; ++c) both.earlier[i * from + c] = row[c * triangle_rows_];
+            for (int64_t c = 0; c <= i; ++c) both.row(i)[c] = row[(from + c) * triangle_rows_];
+        }
+        steps_[k - 1] = std::make_unique<Step>(*this, both, from);
+        steps_.erase(steps_.begin() + static_cast<std::ptrdiff_t>(k));
+    }
 }
 
 // Keeps the columns up to the first one with which the stop holds, and drops the others. After k
@@ -211,7 +236,7 @@ void PartialCholesky<T>::drop_surplus(int64_t from, const PivotStop &stop) {
         });
         index_.resize(static_cast<size_t>(kept));
         std::erase_if(chosen_, [&](const auto &pivot) { return pivot.second >= kept; });
-        if (!stored()) steps_.back()->width = kept - from;
+        if (!stored()) steps_.back()->width = kept - steps_.back()->from;
         residual_sum_ = sum;
         largest_ = largest;
         return;

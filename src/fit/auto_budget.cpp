@@ -104,7 +104,8 @@ Strategies find_strategies(const PlanTask &exact, int64_t bytes, int64_t read) {
         Components(values, most), limit, out.exact ? static_cast<int64_t>(costs.worth_rows()) + pilot_rows : most_rows);
     Sampling sampling = ways.front();
     auto fits = [&](int64_t m) { return projected_bytes(exact, m, sampling, read) <= limit; };
-    // Chooses the sampling, and returns the size of the first factor; 0: the budget holds none.
+    // Chooses the sampling, and returns the size of the first factor; 0: no factor fits in the
+    // budget.
     auto begins_with = [&] {
         for (int64_t first = first_ranks[1];; first /= 2) {
             for (const Sampling &way : ways)

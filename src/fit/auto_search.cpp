@@ -5,11 +5,11 @@
 //
 // The number of rows that will certify a factor follows from the trace tr of its residual E, which
 // each growth computes at no extra cost. The prediction assumes tr ~ m^-a, with a from the last two
-// sizes, |E|_F ~ tr^1.5 (measured on clusters: tr^1.4 to tr^1.6), and the Ritz values theta of the
-// last projection (rows_expected). One step at most doubles the size; then the prediction is made
-// again. When growing no longer pays, the rows are projected on the span of the factor, and
-// certificates are tried in order of cost: by the trace, by a bound of |E|_F from sampled pairs, by
-// sampled rows of E.
+// sizes, and |E|_F ~ tr^1.5 (measured on clusters: tr^1.4 to tr^1.6), and it uses the Ritz values
+// theta of the last projection (rows_expected). One step at most doubles the size; then the
+// prediction is made again. When growing no longer pays, the rows are projected on the span of the
+// factor, and certificates are tried in order of cost: by the trace, by a bound of |E|_F from
+// sampled pairs, by sampled rows of E.
 //
 // One part of the failure probability delta is for bounds by pairs, the other for bounds by rows,
 // and each new bound takes half of what its part still has (bounds.h). The size of a sample follows

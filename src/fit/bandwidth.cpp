@@ -20,8 +20,8 @@
 namespace mercer {
 namespace {
 
-// The number of rows from which a bandwidth is computed: at most 1000 that take at most 128 MiB,
-// but at least 20. Objects get fewer, because their distances may be expensive.
+// The number of rows from which a bandwidth is computed: 1000, or fewer if these would take more
+// than 128 MiB, but at least 20; for objects 100, because their distances may be expensive.
 int64_t sample_size(const Source &source) {
     const int64_t fits = (int64_t{1} << 24) / std::max<int64_t>(source.cols(), 1);
     return source.kind() == Source::Kind::objects ? 100 : std::clamp<int64_t>(fits, 20, 1000);

@@ -7,12 +7,12 @@
 namespace mercer {
 
 // The rules `median` and `mean` take the weighted median or mean of the positive distances within a
-// random sample (by the seed) of the mapped rows of positive weight. The rule `scale` takes the
-// variance of the entries of all rows. A pair of rows has the weight w_i w_j, and pairs at distance
-// 0 do not count, so a row of weight 2 has the same effect as the same row given twice. The result
-// is 0 if all rows are equal. No intermediate number overflows or underflows, whatever the size of
-// the entries. Fails with E_DATA if f64 cannot hold the result, or its square, which kernels of
-// squared distances need.
+// random sample (by the seed) of the mapped rows of positive weight. The rule `scale` takes
+// sqrt(d var), where var is the variance of the entries of all rows in the d columns of the leaf. A
+// pair of rows has the weight w_i w_j, and pairs at distance 0 do not count, so a row of weight 2
+// has the same effect as the same row given twice. The result is 0 if all rows are equal. No
+// intermediate number overflows or underflows, whatever the size of the entries. Fails with E_DATA
+// if f64 cannot hold the result, or its square, which kernels of squared distances need.
 class Bandwidth {
   public:
     Bandwidth(Run &run, const Prepared &prepared, const ColumnStats &stats, const RowWeights &weights, uint64_t seed)

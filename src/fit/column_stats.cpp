@@ -1,12 +1,12 @@
-// One pass over the rows finds NaN and computes the column statistics behind T, bandwidth and
-// shift. Means and variances are computed for slabs of rows and merged in order (Chan, Golub and
-// LeVeque 1983). A slab's sums of squares are about its own mean, so a large offset costs no
-// accuracy. If the largest entry of a column is above 2^400 or below 2^-400, the squares of its
-// entries could overflow or underflow f64. The mean and the squares of such a column are therefore
-// computed in units of a power of 2 near its largest entry. Nothing then overflows, what underflows
-// is below rounding, and the results of all other columns are the same bits as without units. Cost:
-// O(n d) flops. A mean has an error of at most n u times the mean of |x|, and a variance a relative
-// error of at most n u.
+// One pass over the rows finds NaN and computes the column statistics from which the input map, the
+// bandwidths and the shifts of the kernel are computed (prepare.cpp). Means and variances are
+// computed for slabs of rows and merged in order (Chan, Golub and LeVeque 1983). A slab's sums of
+// squares are about its own mean, so a large offset costs no accuracy. If the largest entry of a
+// column is above 2^400 or below 2^-400, the squares of its entries could overflow or underflow
+// f64. The mean and the squares of such a column are therefore computed in units of a power of 2
+// near its largest entry. Nothing then overflows, what underflows is below rounding, and the
+// results of all other columns are the same bits as without units. Cost: O(n d) flops. A mean has
+// an error of at most n u times the mean of |x|, and a variance a relative error of at most n u.
 #include "column_stats.h"
 
 #include "../core/slabs.h"

@@ -17,7 +17,7 @@ struct ColumnStats {
     double deviation(size_t k) const { return std::sqrt(square[k] / count) * unit[k]; }
 };
 
-// weights: of the rows, with sum n. Fails with E_DATA if an entry is NaN or Inf.
+// weights: those of the rows, whose sum is n. Fails with E_DATA if an entry is NaN or Inf.
 ColumnStats column_stats(Run &run, const Source &source, const RowWeights &weights);
 Bytes column_stats_bytes(const Run &run, const Source &source);
 

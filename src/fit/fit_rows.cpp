@@ -71,6 +71,7 @@ void lift_centres(const FitTask &task, Plan plan, Fitted &out) {
     if (recipe.solver() && !out.plan.solver)
         lifted.warnings.push_back("the solver '" + recipe.solver()->name +
                                   "' was not used: the fit took a projection, which needs none");
+    lifted.warnings.insert(lifted.warnings.end(), out.prepared.warnings.begin(), out.prepared.warnings.end());
     lifted.kernel_evaluations += out.reduction.kernel_evaluations;
     warn_of_share(recipe.values(), out.prepared.source->rows(), out.centres.m(), lifted);
 }
@@ -93,7 +94,6 @@ Fitted fit_rows(Run &run, const Recipe &recipe, const Data &data) {
     run.expect(out.ahead.stages);
     run.stage("read");
     out.prepared = prepare(run, recipe, data);
-    for (const std::string &warning : out.prepared.warnings) run.log(2, warning.c_str());
     driver_named(driver_of(recipe).name).fit({run, recipe, data}, out);
     return out;
 }

@@ -26,9 +26,9 @@ Fitted fit_rows(Run &run, const Recipe &recipe, const Data &data);
 // The driver `one fit`: takes prepared rows through the recipe's reducer and lift.
 void fit_once(const FitTask &task, Fitted &out);
 
-// Opens the checkpoint of the run, unless the run has none or it is open already. It is called
-// before a driver or a lift that has state begins. Fails with E_VALUE if the file belongs to
-// another fit.
+// Opens the checkpoint of the run, unless the run has none or it is open already. It must be called
+// before the lift, or a driver with state of its own, begins. Fails with E_VALUE if the file
+// belongs to another fit.
 void open_checkpoint(const FitTask &task, Fitted &out);
 
 // ---- the steps of which drivers consist

@@ -104,11 +104,12 @@ CentresForecast forecast_centres(Run &run, const Recipe &recipe, const Data &dat
         return recipe.reducer()->reducer.forecast(&host_table(), &task, recipe.reducer_params().values(), &shape,
                                                   &out.cost);
     });
+    mercer_task::check_cost(out.cost, *recipe.reducer());
     out.factor = pivots.factor_bytes();
     out.rows = !(recipe.reducer()->reducer.flags & MERCER_GIVES_POINTS) ||
                (data.has_landmarks() && data.landmarks.dtype == MERCER_I64);
     out.cost.m = std::clamp<int64_t>(out.cost.m, 1, std::max(n, data.landmarks.rows));
-    if (out.cost.likely_m == 0) out.cost.likely_m = out.cost.m;
+    if (out.cost.likely_m == 0 || out.cost.likely_m > out.cost.m) out.cost.likely_m = out.cost.m;
     if (out.cost.likely_bytes == 0) out.cost.likely_bytes = out.cost.bytes;
     if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);
     const bool values = out.cost.kernel_evaluations > 0 && !pivots.was_asked();

@@ -89,7 +89,8 @@ class PlannedFit {
     // Replaces the likely figures and the stages by those of `plan`, the likely plan. If there is
     // an estimate of the spectrum, it first corrects this plan.
     void expect(const SpectrumEstimate *spectrum, Plan &plan, Forecast &ahead) const;
-    // Adds the expected seconds of the fit, and those that the sample took since the time `begin`.
+    // Sets the expected seconds of the fit and, if a sample was taken, its number of rows and the
+    // seconds since the time `begin`.
     void finish(const Plan &plan, const SpectrumEstimate *spectrum, double begin, Forecast &ahead) const;
 
   private:

@@ -56,7 +56,9 @@ std::vector<std::string> scale_warnings(const Data &data, const ColumnStats &sta
         if (is_constant(least) || stats.deviation(k) < stats.deviation(least)) least = k;
         if (is_constant(most) || stats.deviation(k) > stats.deviation(most)) most = k;
     }
-    if (scale != DataScale::none && constants > 0 && constants < stats.mean.size())
+    if (scale != DataScale::none && constants > 0 && constants == stats.mean.size())
+        out.push_back("all columns are constant: all rows are equal, and nothing can be scaled");
+    else if (scale != DataScale::none && constants > 0)
         out.push_back(
             format("column%s %s%s constant and cannot be scaled: other values in new rows count in their own unit",
                    constants > 1 ? "s" : "", constant.c_str(),

@@ -21,8 +21,8 @@ Bytes prepare_bytes(const Run &run, const Recipe &recipe, const Source &source);
 // values. sum: receives the sum of the weights before scaling.
 RowWeights sample_weights(const Data &data, const Source &source, double *sum = nullptr);
 
-// Returns the rows in a form that can be read at any position, without those that have missing
-// values if data.missing = rows.
+// Returns the rows in a form that can be read at any position. If data.missing = rows, the rows
+// that have missing values are left out.
 std::shared_ptr<const Source> rows_of(Run &run, const Recipe &recipe, std::shared_ptr<const Source> source);
 // Returns `given` with the rows that rows_of() returns. Fails with E_DATA if every row has a
 // missing value.

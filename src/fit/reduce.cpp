@@ -96,7 +96,7 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
     // Reducers report under these names an upper bound on the distance of a row from its landmark.
     for (const char *name : {"epsilon", "radius"})
         if (const auto at = out.report.find(name); at != out.report.end()) out.radii.push_back(at->second);
-    if (out.weights.empty()) // centres get the sample weights of their rows; 1 if they are new points
+    if (out.weights.empty()) // centres that are rows get the weights of these rows, and new points get 1
         for (int64_t k = 0; k < out.m; ++k)
             out.weights.push_back(
                 out.index.empty() ? 1.0 : prepared.weights[static_cast<size_t>(out.index[static_cast<size_t>(k)])]);

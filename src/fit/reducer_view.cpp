@@ -47,6 +47,7 @@ void DataProblem<T>::require(int32_t status) const {
 
 template <class T>
 void DataProblem<T>::check_index(const int64_t *index, int64_t count) const {
+    if (count < 0) fail(MERCER_E_PLUGIN, "count = %" PRId64 ", must be >= 0", count);
     for (int64_t k = 0; k < count; ++k)
         if (index[k] < 0 || index[k] >= n())
             fail(MERCER_E_PLUGIN, "row %" PRId64 " (entry %" PRId64 "), must be 0 to %" PRId64, index[k], k, n() - 1);
@@ -56,7 +57,7 @@ template <class T>
 typename DataProblem<T>::RowRange DataProblem<T>::range_of(const mercer_visit &visit) const {
     const int64_t of = visit.list ? visit.listed : n(), row0 = visit.row0,
                   rows = visit.rows > 0 ? visit.rows : of - row0;
-    if (row0 < 0 || rows < 0 || row0 + rows > of)
+    if (row0 < 0 || row0 > of || rows < 0 || rows > of - row0)
         fail(MERCER_E_PLUGIN, "visit: rows %" PRId64 " to %" PRId64 " of %" PRId64, row0, row0 + rows, of);
     if (visit.count < 0 || (visit.points && (visit.index || points_.objects())))
         fail(MERCER_E_PLUGIN, "visit: y must be points (for vectors) or rows, with count >= 0");

@@ -247,7 +247,7 @@ void SpectrumEstimate::spectrum() {
 // beyond them, along straight lines in logarithms.
 template <class Of>
 double SpectrumEstimate::at(int64_t m, Of &&of) const {
-    constexpr double least = 0.05, most = 20; // limits of the power of m with which it falls
+    constexpr double least = 0.05, most = 20; // limits of `power`: the quantity falls as m^-power
     if (m >= rank_) return 0;
     size_t k = 1;
     while (k + 1 < left_.size() && left_[k].m < m) ++k;

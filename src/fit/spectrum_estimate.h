@@ -5,16 +5,16 @@
 //   d(m), e(m)      means of the diagonal of E and of the squares of its other entries, over the
 //                   rows that are not pivots
 //   trace of the residual of m pivots on n rows  ~  n d(m);   |E|_F^2  ~  n^2 e(m) + n d(m)^2
-//   l_1 >= l_2 ...  eigenvalues of the centred sample matrix / s;
-//   lambda_i        ~  l_i - (1 - s / n) / (s - i) sum_{j > i} l_j
+//   l_1 >= l_2 ...  eigenvalues of the centred sample matrix / s
+//   lambda_i        those of all n rows  ~  l_i - (1 - s / n) / (s - i) sum_{j > i} l_j
 //
 // because a sample of s rows inflates each leading eigenvalue by a share of the rest of the
 // spectrum (Silverstein 1995, to first order). For m beyond the pivots of the sample, traces are
 // extrapolated by the power of m at which they fell last. The solver is assumed to need as many
-// passes as on the sample. Cost: s^2 / 2 kernel values, 2 s^3 flops. Memory: 4 s^2 numbers. Error:
-// for randomly drawn rows, eigenvalues are accurate to a few per cent where the spectrum falls, and
-// to a factor of 2 near its end in the sample. Structure that occurs in fewer than one row in s is
-// missed.
+// passes as on the sample. Cost: s^2 / 2 kernel values, about 4 s^3 flops. Memory: 4 s^2 numbers.
+// Error: for randomly drawn rows, eigenvalues are accurate to a few per cent where the spectrum
+// falls, and to a factor of 2 near its end in the sample. Structure that occurs in fewer than one
+// row in s is missed.
 #pragma once
 #include "../lift/lift.h"
 

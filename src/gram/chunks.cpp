@@ -25,9 +25,17 @@ int64_t window_rows(const Budget &budget, int64_t row_bytes) {
     return rows / step * step;
 }
 
-// Returns how many rows are requested at once from a callback that any thread may call, if their
-// numbers have to be converted to another type.
+// Returns how many rows are requested at once from a callback that any thread may call, if the
+// entries of the rows have to be converted to another type.
 int64_t rows_at_once(int64_t row_bytes) { return std::max<int64_t>((int64_t{1} << 18) / row_bytes, 1); }
+
+// Returns the order in which these numbers ascend.
+std::vector<int64_t> ascending(const int64_t *numbers, int64_t count) {
+    std::vector<int64_t> order(static_cast<size_t>(count));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return numbers[a] < numbers[b]; });
+    return order;
+}
 
 template <class From, class To>
 void copy_rows(const From *from, int64_t count, To *out) {
@@ -72,10 +80,7 @@ class ChunkWindows : public Source {
     // Rows are read in ascending order and written to their places.
     template <class To>
     void pick_in_order(const int64_t *numbers, int64_t count, To *out) const {
-        std::vector<int64_t> order(static_cast<size_t>(count));
-        std::iota(order.begin(), order.end(), int64_t{0});
-        std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return numbers[a] < numbers[b]; });
-        for (int64_t at : order) copy(numbers[at], 1, out + at * cols());
+        for (int64_t at : ascending(numbers, count)) copy(numbers[at], 1, out + at * cols());
     }
 
     void read_next() const {
@@ -107,7 +112,10 @@ class ChunksAtWill : public Source {
         : Source(Kind::dense, rows, chunks->cols(), chunks->dtype()), chunks_(std::move(chunks)) {}
     void fill(int64_t row0, int64_t count, float *out) const override { copy(row0, count, out); }
     void fill(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
+    bool costs_calls() const override { return true; }
     int64_t window_bytes(int64_t count) const override { return std::min(count, at_once()) * chunks_->row_bytes(); }
+    void pick(const int64_t *numbers, int64_t count, float *out) const override { pick_near(numbers, count, out); }
+    void pick(const int64_t *numbers, int64_t count, double *out) const override { pick_near(numbers, count, out); }
 
   private:
     int64_t at_once() const { return rows_at_once(chunks_->row_bytes()); }
@@ -128,6 +136,22 @@ class ChunksAtWill : public Source {
             }
         }
     }
+    // Rows within one window are requested with one call, which also gives the rows between them.
+    // That takes less time than a call for each row.
+    template <class To>
+    void pick_near(const int64_t *numbers, int64_t count, To *out) const {
+        const std::vector<int64_t> order = ascending(numbers, count);
+        const int64_t most = std::min(at_once(), count);
+        Buffer<T> window(most, cols());
+        for (size_t k = 0; k < order.size();) {
+            const int64_t first = numbers[order[k]];
+            size_t end = k + 1;
+            while (end < order.size() && numbers[order[end]] - first < most) ++end;
+            pull(first, numbers[order[end - 1]] - first + 1, window.data());
+            for (; k < end; ++k)
+                copy_rows(window.data() + (numbers[order[k]] - first) * cols(), cols(), out + order[k] * cols());
+        }
+    }
     std::shared_ptr<const ChunkSource> chunks_;
 };
 
@@ -145,9 +169,9 @@ int64_t ChunkSource::most_stored(const Budget *budget) const {
     return rewindable() && budget ? budget->limit() / stored_share / row_bytes() : INT64_MAX;
 }
 
-bool ChunkSource::in_passes() const {
-    return !(chunks_.flags & MERCER_THREAD_SAFE) && rows() > most_stored(Budget::current().get());
-}
+bool ChunkSource::costs_calls() const { return rows() > most_stored(Budget::current().get()); }
+
+bool ChunkSource::in_passes() const { return !(chunks_.flags & MERCER_THREAD_SAFE) && costs_calls(); }
 
 int64_t ChunkSource::loaded_bytes() const {
     const std::shared_ptr<Budget> budget = Budget::current();
@@ -252,7 +276,7 @@ std::shared_ptr<const Source> ChunkSource::load_unknown(Run &run) const {
         total += got = pull(&run, total, piece, pieces.back().data());
     }
     if (total > most) return pieces.clear(), by_windows<T>(run, total);
-    need_room(run, total, total); // the array to which the pieces are copied, while both are held
+    need_room(run, total, total); // the pieces are copied to one array, and both are held meanwhile
     Buffer<T> all = run.buffer<T>(total, d);
     int64_t at = 0;
     for (Buffer<T> &buffer : pieces) {

@@ -1,7 +1,7 @@
 // Rows from a callback of the caller. Rows that the callback gives only once are copied to memory
-// before use. If it can begin again (MERCER_REWINDABLE), rows that take more than a quarter of the
-// budget are read by windows instead: in as many passes as the call needs, or in any order if any
-// thread may call the callback (MERCER_THREAD_SAFE).
+// before use. If the callback can begin again (MERCER_REWINDABLE), rows that take more than a
+// quarter of the budget are read by windows instead: in as many passes as the call needs, or in any
+// order if any thread may call the callback (MERCER_THREAD_SAFE).
 #pragma once
 #include "source.h"
 
@@ -13,7 +13,9 @@ class ChunkSource : public Source, public std::enable_shared_from_this<ChunkSour
         : Source(Kind::dense, chunks.rows, chunks.cols, chunks.dtype), chunks_(chunks) {}
     ~ChunkSource() override;
     bool at_will() const override { return false; }
-    bool in_passes() const override; // whether the result of load() is read in passes
+    // Both describe the result of load().
+    bool in_passes() const override;
+    bool costs_calls() const override;
     int64_t loaded_bytes() const override;
     int64_t window_bytes(int64_t count) const override;
     std::shared_ptr<const Source> load(Run &run) const override;

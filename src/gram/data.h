@@ -80,8 +80,9 @@ struct Prepared {
     bool weighted() const { return weights.vary(); }
 };
 
-// Writes all rows of source to out, which is f32, f64 or i64; E_SHAPE if out has another shape. No
-// value is checked, except that those written as i64 must be whole (E_DATA).
+// Writes all rows of source to out, which is f32, f64 or i64. Fails with E_SHAPE if out has another
+// shape, and with E_DATA if out is i64 and a value is not a whole number from -2^53 to 2^53; other
+// values are not checked.
 void read_rows(Run &run, std::shared_ptr<const Source> source, const mercer_view &out);
 
 // Scales the weights so that their sum is n, and returns their sum before. Fails with E_DATA if it

@@ -106,8 +106,8 @@ class Expression {
     double kappa() const;   // k(x, x) if it is constant, else NaN
     bool is_radial() const; // a function of the distance over all columns
     bool falls() const;     // radial, and decreases with the distance
-    // Turns squared distances into values of k, in place and on any thread; E_UNSUPPORTED if not
-    // radial.
+    // Turns squared distances into values of k, in place. Any thread may call it. Fails with
+    // E_UNSUPPORTED if the kernel is not radial.
     void radial(double *values, int64_t count) const;
     bool calls_back() const; // some leaf must run on the calling thread
     bool has_user() const;

@@ -1,5 +1,5 @@
-// Computes 2^(x'.y' + a_x + a_y) at a cost of d + 4 (f32, AVX-512) to d + 12 (f64, AVX2)
-// multiplications per entry. The sums of a block (rows x vectors of columns) stay in registers and
+// Computes the values 2^(x'.y' + a_x + a_y) of fused.h. Each takes d + 4 (f32, AVX-512) to d + 12
+// (f64, AVX2) multiplications. The sums of a block (rows x vectors of columns) stay in registers and
 // start at a_x + a_y, so that only the final values are stored. The outer loop runs over columns
 // and the inner one over rows: a block of y stays in the first-level cache while x streams from the
 // second.

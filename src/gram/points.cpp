@@ -75,8 +75,8 @@ Points<T>::Points(std::shared_ptr<const Source> source, const InputMap &map, std
 
 template <class T>
 Points<T> Points<T>::gathered(Run &run, const int64_t *index, int64_t count) const {
-    return source_->in_passes() ? Points(rows_in_memory(run, *source_, index, count), map_, leaves_)
-                                : only(index, count);
+    return source_->costs_calls() ? Points(rows_in_memory(run, *source_, index, count), map_, leaves_)
+                                  : only(index, count);
 }
 
 template <class T>
@@ -117,7 +117,7 @@ void map_rows(const InputMap &map, int64_t d, U *rows, int64_t count) {
 template void map_rows(const InputMap &, int64_t, float *, int64_t);
 template void map_rows(const InputMap &, int64_t, double *, int64_t);
 
-// Reads rows row0 ... row0 + rows and applies T.
+// Reads rows row0 ... row0 + rows - 1 and applies the input map to them.
 template <class T>
 template <class U>
 void Points<T>::read_rows(int64_t row0, int64_t rows, U *out) const {

@@ -1,6 +1,7 @@
 // Points: rows of a source in the form that the leaves of a kernel need. A panel is a block of at
-// most tile_rows rows that is prepared for tiles: mapped by T, split into the columns of each leaf,
-// shifted, and with norms or a transposed copy if the form needs them.
+// most tile_rows rows that is prepared for tiles: the input map is applied, the rows are split into
+// the columns of each leaf and shifted, and norms or a transposed copy are added if the form needs
+// them.
 #pragma once
 #include "expression.h"
 #include "source.h"
@@ -91,8 +92,8 @@ class Points {
     // Returns the points with the row numbers in index (borrowed), prepared in the same way. The
     // numbers are those of the source, whatever rows this object selects.
     Points only(const int64_t *index, int64_t count) const { return Points(source_, map_, leaves_, index, count); }
-    // Returns the same points as only(), for callers that load them in any order. If the source is
-    // read in passes, the rows are therefore copied to memory, in one pass.
+    // Returns the same points as only(), for callers that load them in any order. If single rows of
+    // the source are costly, the rows are therefore copied to memory, with one gather().
     Points gathered(Run &run, const int64_t *index, int64_t count) const;
 
     int64_t number(int64_t row) const { return index_ ? index_[row] : row; } // in the source
@@ -102,11 +103,12 @@ class Points {
     const ObjectSource *objects() const { return dynamic_cast<const ObjectSource *>(source_.get()); }
     const std::vector<LeafSpec> &leaves() const { return leaves_; }
     bool sparse() const { return source_->kind() == Source::Kind::sparse && !dense_; }
-    // Makes load() expand sparse rows, zeros included. Needed if the points on the other side of
-    // the tiles are dense.
+    // Makes load() expand sparse rows, zeros included. It must be called if the points on the other
+    // side of the tiles are dense.
     void densify() { dense_ = true; }
 
-    // Loads block b; may be called on any thread.
+    // Loads one block of tile_rows rows; the last block may have fewer. If the source is read in
+    // passes, only the calling thread of the run may load; otherwise any thread may.
     Panel<T> load(Run &run, int64_t block) const {
         return load(run, block * tile_rows, std::min(tile_rows, rows() - block * tile_rows));
     }

@@ -69,9 +69,9 @@ void RowSums<T>::add_values(const Weights<T> &w, int64_t row0, int64_t m, int64_
     for (int64_t k = 0; k < n * w.stride; ++k) sums[k] += static_cast<double>(product[k]);
 }
 
-// Adds the same numbers to sums, but computes them as the transpose of W^T K(C, x), in strips of
-// centres. The columns of the product are then the rows of x, so registers hold adjacent rows of x,
-// and the padding columns of W are not computed.
+// Adds the same numbers to sums as add(), but computes them as the transpose of W^T K(C, x), in
+// strips of centres. The columns of the product are then the rows of x, so registers hold adjacent
+// rows of x, and the padding columns of W are not computed.
 template <class T>
 void RowSums<T>::add_turned(const Weights<T> &w, const Panel<T> &x, const Panel<T> &y, TileScratch<T> &scratch,
                             T *product, double *sums) const {

@@ -47,6 +47,7 @@ class DenseSubset : public Numbered<Source> {
         : Numbered<Source>(all, std::move(numbers), Kind::dense, numbers.count, all->cols(), all->dtype()),
           counts_all_(counts_all) {}
     bool in_passes() const override { return all().in_passes(); }
+    bool costs_calls() const override { return all().costs_calls(); }
     void fill(int64_t row0, int64_t count, float *out) const override { copy(row0, count, out); }
     void fill(int64_t row0, int64_t count, double *out) const override { copy(row0, count, out); }
     void pick(const int64_t *rows, int64_t count, float *out) const override { pick_of_all(rows, count, out); }
@@ -106,7 +107,7 @@ std::shared_ptr<const Source> subset_of(std::shared_ptr<const Source> source, Nu
 template <class T>
 std::shared_ptr<const Source> copy_of(Run &run, const Source &source, const int64_t *numbers, int64_t count) {
     Buffer<T> values = run.buffer<T>(count, source.cols());
-    source.pick(numbers, count, values.data());
+    source.gather(numbers, count, values.data()); // a value that is not finite is reported with its row here
     return make_array_source(std::move(values), count, source.cols());
 }
 

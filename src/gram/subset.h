@@ -19,7 +19,8 @@ std::shared_ptr<const Source> rows_in_memory(Run &run, const Source &source, con
 
 // Returns the rows of a loaded source that have no NaN, in order. Returns the source itself if all
 // rows are complete, and for sparse rows and objects, which cannot contain NaN. Makes one pass over
-// the rows and fails with E_DATA at the first Inf. Uses up to 9 bytes per row of the run's budget.
+// the rows and fails with E_DATA at the first Inf. Takes up to 9 bytes of the run's budget for each
+// row.
 std::shared_ptr<const Source> complete_rows(Run &run, std::shared_ptr<const Source> source);
 
 } // namespace mercer

@@ -1,8 +1,8 @@
-// Computes out += A q with 2 m p k flops. A block of out (rows x vectors of columns) stays in
-// registers, and each step reads one row of q and one entry from each row of A. Each entry of A is
-// read once per group of columns and broadcast from the cache; q stays in the first-level cache.
-// The block is chosen so that its sums hide the latency of an fma (8 or more sums do) and fit in
-// the registers. The error of an entry is k u sum |a q|, as for any product.
+// Computes out = A q or out += A q with 2 m p k flops. A block of out (rows x vectors of columns)
+// stays in registers, and each step reads one row of q and one entry from each row of A. Each entry
+// of A is read once per group of columns and broadcast from the cache; q stays in the first-level
+// cache. The block is chosen so that its sums hide the latency of an fma (8 or more sums do) and
+// fit in the registers. The error of an entry is k u sum |a q|, as for any product.
 //
 // This file is compiled into one object per instruction set, so it must not use the standard
 // library (see vmath.cpp).

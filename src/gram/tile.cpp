@@ -6,11 +6,11 @@
 // have a relative error of (d + 2) u at most. The decision depends on the pair alone:
 //   * For values of a kernel whose derivative k' = dk/dv is known, a pair is recomputed where
 //     e s |k'| > 8 u kappa, with kappa = k(x, x). Two bounds avoid evaluating k' for every pair.
-//     First, |k'| = |dk/dr| / (2 r) <= L / (2 r), where L is the kernel's Lipschitz constant, so no
-//     pair with r > sqrt(d + 8) L s / (16 kappa) is recomputed. Second, where |k'| decreases with
-//     v, a few of its values give a v beyond which no pair of a strip is recomputed. Pairs with v
-//     below 4 (d + 8) u s are always recomputed, because v itself, and with it k', is unreliable
-//     there; equal rows are among them and get a distance of exactly 0.
+//     First, with r = sqrt(v), |k'| = |dk/dr| / (2 r) <= L / (2 r), where L is the kernel's
+//     Lipschitz constant, so no pair with r > sqrt(d + 8) L s / (16 kappa) is recomputed. Second,
+//     where |k'| decreases with v, a few of its values give a v beyond which no pair of a strip is
+//     recomputed. Pairs with v below 4 (d + 8) u s are always recomputed, because v itself, and
+//     with it k', is unreliable there; equal rows are among them and get a distance of exactly 0.
 //   * For all other values, a pair is recomputed where v < doubt s. doubt = 16 sqrt(e) balances
 //     accuracy and cost: the remaining relative error of v is at most sqrt(e) / 16 (f64 1e-9, f32
 //     3e-5 at d = 16), and few pairs are that close: v must be below 1 % of s at d = 16 in f32, and
@@ -59,8 +59,9 @@ Close<T> close_pairs(const Leaf *leaf, int64_t d, double norms) {
     if (!leaf) return {static_cast<T>(16 * std::sqrt(random_walk(d) * unit<T>)), T(0)};
     const double steepest = std::isnan(leaf->facts.lipschitz) ? INFINITY : leaf->facts.lipschitz,
                  far = random_walk(d) * steepest / (16 * leaf->facts.kappa), v = far * norms * (far * norms);
-    // keep_steep evaluates k' in T, with rounding errors. The factor 0.99 ensures that it would
-    // keep none of the pairs that `beyond` excludes, so the decision depends on the pair alone.
+    // keep_steep evaluates k' in T, with rounding errors, for which the factor 0.99 leaves room:
+    // keep_steep would exclude every pair that `beyond` excludes. So whether a pair is computed
+    // again depends on the pair alone, and not on the norms of others.
     const double beyond = leaf->slope_falls && v > 0 && std::isfinite(v)
                               ? gentle_from(*leaf, v, 0.99 * slope_allowed(*leaf, d) / norms)
                               : INFINITY;
@@ -172,8 +173,8 @@ void Tiles<T>::object_values(const Strip &x, const Panel<T> &y, T *out, TileScra
         std::copy_n(scratch.values.data() + i * n, n, out + static_cast<int64_t>(i) * tile_rows);
 }
 
-// Unmarks the close pairs of a row for which the slope of the kernel is so small that their kernel
-// values are accurate enough.
+// Unmarks those close pairs of a row whose kernel values are accurate enough, because the slope of
+// the kernel is small there.
 template <class T>
 void Tiles<T>::keep_steep(const Leaf &leaf, int64_t d, int64_t n, T near, T x_norm, const T *y_norms, const T *values,
                           unsigned char *found) const {
@@ -242,10 +243,9 @@ void Tiles<T>::form(size_t index, const Strip &x, const Panel<T> &y, T *out, Til
 }
 
 // Computes exp(-rate |x - y|^2) by products where their rounding error is small enough
-// (fused_certain), and by differences for the other pairs; differences give the squared distance
-// with a relative error of (d + 2) u at most. Once more than 1 % of the pairs of a strip need
-// differences, this strip is computed entirely by differences, and so are the remaining strips of
-// the slab, because the same rows of x take part in them.
+// (fused_certain), and by differences, with a relative error of (d + 2) u, for the other pairs. Once
+// more than 1 % of the pairs of a strip need differences, this strip is computed entirely by
+// differences, and so are the remaining strips of the slab, which have the same rows of x.
 template <class T>
 void Tiles<T>::fused(const Strip &x, const LeafRows<T> &a, const LeafRows<T> &b, int64_t cols, T *out,
                      TileScratch<T> &scratch) const {
@@ -427,7 +427,7 @@ void Tiles<T>::self(Run &run, const Panel<T> &x, bool queries, T *out) const {
             } else if (leaf.form <= MERCER_COSINE || leaf.form == MERCER_MIN) {
                 std::copy_n(x.sparse() ? x.norms.data() : rows.norms.data(), n, values.data());
             } else if (leaf.form == MERCER_BLOCK) {
-                constexpr int64_t edge = 16; // only diagonals are used; blocks need n / 16 calls instead of n
+                constexpr int64_t edge = 16; // blocks save calls, although only their diagonals are used
                 T block[edge * edge];
                 for (int64_t i = 0; i < n; i += edge) {
                     int64_t m = std::min(edge, n - i);

@@ -27,7 +27,7 @@ struct TileScratch {
     Buffer<T> tile, factor, product, row;
     // Set by Tiles::fused for the rest of a slab: many of its pairs need differences.
     bool by_differences = false;
-    // The numbers of pairs of objects, and the values that the objects provide.
+    // i, j: the numbers of the two objects of each pair; values: the values of these pairs.
     std::vector<int64_t> i, j;
     std::vector<double> values;
 };

@@ -8,9 +8,10 @@ namespace mercer {
 template <class T>
 TileBytes tiles_of(const Expression &kernel, const Source &source) {
     std::vector<LeafSpec> specs = leaf_specs(kernel);
-    for (LeafSpec &leaf : specs) // fits shift the rows for this form, which takes a copy of them
-        if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense)
-            leaf.shift.resize(leaf.columns.empty() ? static_cast<size_t>(source.cols()) : leaf.columns.size());
+    // For this form a fit shifts the rows, and so needs a copy of them. Here it matters only that
+    // there is a shift: no row is loaded.
+    for (LeafSpec &leaf : specs)
+        if (leaf.form == MERCER_SQDIST && source.kind() == Source::Kind::dense) leaf.shift.resize(1);
     Points<T> points(std::shared_ptr<const Source>(std::shared_ptr<const Source>(), &source), {}, specs);
     points.lean();
     return Tiles<T>(kernel, points, points).bytes();

@@ -19,7 +19,7 @@ struct TileBytes {
     int64_t loading(int64_t rows) const { return rows * loading_row; }
 };
 
-// Returns the bytes for tiles between all rows of `source`, if a fit has prepared these rows.
+// Returns the bytes for tiles between all rows of `source`, prepared as in a fit.
 template <class T>
 TileBytes tiles_of(const Expression &kernel, const Source &source);
 // Returns the bytes for a sweep over tiles by all threads. all: the rows of source are on both

@@ -22,10 +22,10 @@ const mercer_module &open_module(const std::string &path);
 // the check to modules that are open or built in.
 void check_head(const ModuleHead &head, const std::string &path);
 
-// The modules that a build with -Dplugins=builtin contains; any other build contains none.
+// Returns the modules that are built in with -Dplugins=builtin; in any other build there are none.
 std::vector<const mercer_module *> builtin_modules();
 
-// The path of this library with links resolved; "" if it is unknown.
+// Returns the path of this library with links resolved, or "" if it is unknown.
 std::string library_file();
 
 } // namespace mercer

@@ -34,8 +34,8 @@ void refuse_writable(const std::string &path, const struct stat &status, const c
         fail(MERCER_E_PLUGIN, "%s: refused, %s belongs to neither root nor you", path.c_str(), what);
 }
 
-// Refuses the plugin if everyone may write to a folder above `folder`, because whoever may write to
-// a folder may replace the folders in it, unless it is sticky.
+// Refuses the plugin if everyone may write to a folder above `folder` that is not sticky: whoever
+// may write to such a folder may replace the folders in it.
 void refuse_replaceable(const std::string &path, std::string folder) {
     while (folder != "/") {
         folder = folder_of(folder);

@@ -29,9 +29,9 @@ std::vector<PluginFolder> default_plugin_folders();
 
 // Fails with E_PLUGIN if the file or its folder belongs to anybody but root and the caller, if
 // anybody else may write to either, or if everybody may replace a folder above them (a folder that
-// is writable but sticky, such as /tmp, is accepted). A group with write permission is refused
-// unless it is the group of root or of the caller. Hard links are accepted, because only somebody
-// who may write to the folder can make one there.
+// is writable but sticky, such as /tmp, is accepted). Write permission of a group is accepted only
+// if it is the group of root or of the caller. Hard links are accepted, because only somebody who
+// may write to the folder can make one there.
 void refuse_strangers(const std::string &path, const struct stat &file);
 
 } // namespace mercer

@@ -21,7 +21,7 @@ class Problem {
     virtual void radial(double *values, int64_t count) const = 0;
     virtual void nearest(const mercer_visit &to, double *square, int64_t *number) = 0;
     virtual void give(int64_t count, const int64_t *index, const void *points, const double *weights) = 0;
-    // The arrays to which the result points belong to the task.
+    // The result contains pointers to arrays, which belong to the task.
     virtual mercer_pivots pivot_cholesky(mercer_task &task, const mercer_pivot_rule &rule,
                                          const mercer_pivot_stop &stop) = 0;
     virtual mercer_gram gram(int32_t flags) = 0; // the problem owns what the result points to

@@ -1,5 +1,5 @@
-// The table of services. Each service is a C function that turns exceptions into an error of the
-// task and a status.
+// The table of services, which are C functions. A service that can fail turns an exception into an
+// error of the task, and returns the status of this error (`alloc` returns NULL).
 #include "../core/structs.h"
 #include "../core/tall.h"
 #include "../core/threads.h"
@@ -7,6 +7,7 @@
 #include "task.h"
 
 #include <cinttypes>
+#include <cmath>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -37,6 +38,34 @@ void mercer_task::check(int32_t status, const mercer::Plugin &plugin) {
     mercer::fail(status, "%s %s: %s", kind, name, error);
 }
 
+void mercer_task::check_cost(const mercer_cost &cost, const mercer::Plugin &plugin) {
+    using mercer::kind_name;
+    // Sums of a few such figures do not overflow.
+    constexpr int64_t most = int64_t{1} << 60;
+    const struct {
+        const char *name;
+        int64_t value;
+    } whole[] = {{"bytes", cost.bytes},
+                 {"kernel_evaluations", cost.kernel_evaluations},
+                 {"passes", cost.passes},
+                 {"columns", cost.columns},
+                 {"blocks", cost.blocks},
+                 {"m", cost.m},
+                 {"first_columns", cost.first_columns},
+                 {"first_blocks", cost.first_blocks},
+                 {"likely_passes", cost.likely_passes},
+                 {"likely_m", cost.likely_m},
+                 {"likely_bytes", cost.likely_bytes}};
+    for (const auto &[name, value] : whole)
+        if (value < 0 || value > most)
+            mercer::fail(MERCER_E_PLUGIN, "%s %s forecasts %s = %" PRId64 ", must be 0 to 2^60", kind_name(plugin.kind),
+                         plugin.name.c_str(), name, value);
+    for (const auto &[name, value] : {std::pair{"flops", cost.flops}, {"likely_evaluations", cost.likely_evaluations}})
+        if (!(value >= 0) || !std::isfinite(value))
+            mercer::fail(MERCER_E_PLUGIN, "%s %s forecasts %s = %g, must be finite and >= 0", kind_name(plugin.kind),
+                         plugin.name.c_str(), name, value);
+}
+
 void mercer_task::check_callback(int32_t status) {
     if (status == MERCER_OK) return;
     std::lock_guard hold(lock);
@@ -45,6 +74,10 @@ void mercer_task::check_callback(int32_t status) {
 
 namespace mercer {
 namespace {
+
+void check_count(const char *what, int64_t count) {
+    if (count < 0) fail(MERCER_E_PLUGIN, "%s = %" PRId64 ", must be >= 0", what, count);
+}
 
 Problem &problem_of(mercer_task *task) {
     if (!task->problem) fail(MERCER_E_PLUGIN, "this operation has no access to the data");
@@ -66,6 +99,7 @@ void log_service(mercer_task *task, int32_t level, const char *text) { task->run
 
 int32_t report_service(mercer_task *task, const char *name, double value) {
     return task->guard([&] {
+        if (!std::isfinite(value)) fail(MERCER_E_PLUGIN, "report: %s = %g, must be finite", name, value);
         if (task->report) (*task->report)[name] = value;
     });
 }
@@ -87,8 +121,10 @@ void *alloc_service(mercer_task *task, int64_t bytes) {
 double uniform_service(mercer_task *task, int64_t a, int64_t b) { return task->random.uniform(a, b); }
 
 int32_t parallel_service(mercer_task *task, int64_t count, int32_t (*body)(void *, int64_t), void *user) {
-    return task->guard(
-        [&] { parallel_for(task->run, count, [&](int64_t i) { task->check_callback(body(user, i)); }); });
+    return task->guard([&] {
+        check_count("parallel: count", count);
+        parallel_for(task->run, count, [&](int64_t i) { task->check_callback(body(user, i)); });
+    });
 }
 
 void exp_f32_service(float *values, int64_t count) { vector_math().exp_f32(values, count); }
@@ -151,6 +187,9 @@ int64_t rows_of(Columns x) { return x.block ? x.block->n() : 0; }
 mercer_block *block_service(mercer_task *task, const mercer_operator *op, int64_t columns) {
     mercer_block *block = nullptr;
     task->guard([&] {
+        constexpr int64_t most = int64_t{1} << 31;
+        if (columns < 0 || columns > most)
+            fail(MERCER_E_PLUGIN, "block: columns = %" PRId64 ", must be 0 to %" PRId64, columns, most);
         task->blocks.emplace_back(task->run, op->n, columns, op->dtype == MERCER_F32);
         block = &task->blocks.back();
     });
@@ -229,6 +268,7 @@ int32_t put_service(mercer_task *task, mercer_range x, const double *from, int64
 int32_t checkpoint_service(mercer_task *task, const double *numbers, int64_t count, const mercer_range *columns,
                            int64_t ranges) {
     return task->guard([&] {
+        check_count("checkpoint: count", count);
         for (int64_t k = 0; k < ranges; ++k) check_columns("checkpoint", columns[k], rows_of(columns[k]));
         if (task->keeper) task->keeper->save(numbers, count, columns, ranges);
         task->run.progress(0);
@@ -238,6 +278,7 @@ int32_t checkpoint_service(mercer_task *task, const double *numbers, int64_t cou
 int32_t resume_service(mercer_task *task, double *numbers, int64_t count, const mercer_range *columns, int64_t ranges,
                        int32_t *found) {
     return task->guard([&] {
+        check_count("resume: count", count);
         for (int64_t k = 0; k < ranges; ++k) check_columns("resume", columns[k], rows_of(columns[k]));
         *found = task->keeper && task->keeper->resume(numbers, count, columns, ranges);
     });
@@ -277,7 +318,10 @@ int32_t give_service(mercer_task *task, int64_t count, const int64_t *index, con
     return task->guard([&] { problem_of(task).give(count, index, points, weights); });
 }
 int32_t radial_service(mercer_task *task, double *values, int64_t count) {
-    return task->guard([&] { problem_of(task).radial(values, count); });
+    return task->guard([&] {
+        check_count("radial: count", count);
+        problem_of(task).radial(values, count);
+    });
 }
 int32_t nearest_service(mercer_task *task, const mercer_visit *to, double *square, int64_t *number) {
     return task->guard([&] { problem_of(task).nearest(*to, square, number); });

@@ -24,8 +24,8 @@ struct mercer_task {
     // reducer.
     mercer::ForeseenProblem *foreseen = nullptr;
     std::map<std::string, double> *report; // numbers for the report, by name; nullptr: not reported
-    // A span of length 0 at the progress that the reducer reported last; none if it has reported
-    // none. While the span lives, loops inside services cannot move the progress.
+    // Set once a reducer has reported progress: a span of length 0 at the fraction that it reported
+    // last. While this span lives, loops inside services cannot move the progress.
     std::optional<mercer::Run::Span> done;
     std::list<mercer::Buffer<unsigned char>> arena;
     std::list<mercer::Block> blocks;
@@ -57,15 +57,19 @@ struct mercer_task {
             return MERCER_E_PLUGIN;
         }
     }
-    // Throws the error with which an operation failed, if the status that it returned is not OK.
+    // Checks the status that an operation has returned, and throws the error with which the
+    // operation failed if it is not OK.
     void check(int32_t status, const mercer::Plugin &plugin);
     // Runs an operation of a plugin, and throws the error if it fails.
     template <class F>
     void perform(const mercer::Plugin &plugin, const char *operation, F &&body) {
         check(mercer::operate(plugin, operation, body), plugin);
     }
-    // Throws an error if `status`, which a callback that a plugin passed to a service has returned,
-    // is not OK.
+    // Fails with E_PLUGIN, naming the plugin, if a figure of its forecast is negative, too large to
+    // be added to others, or not finite.
+    static void check_cost(const mercer_cost &cost, const mercer::Plugin &plugin);
+    // Checks the status that a callback of a plugin has returned to a service, and throws an error
+    // if it is not OK.
     void check_callback(int32_t status);
 };
 

@@ -12,14 +12,14 @@ using TensorViews = std::map<std::string, TensorView>;
 class CheckpointState {
   public:
     virtual ~CheckpointState() = default;
-    // What the state depends on besides the job itself: an object of plain values. Another run
-    // takes the state back only if its values are the same.
+    // Returns what the state depends on besides the job itself, as an object of plain values. A
+    // later run restores the state only if its own identity() gives the same values.
     virtual Json identity() const { return Json::object(); }
     // Adds the state to `values`, an empty object, and to `tensors`, which is empty, too. The
     // memory of the tensors must stay unchanged until the file is written. The file replaces the
     // one before, so the whole state must be stored, not only what has changed.
     virtual void store(Json &values, TensorViews &tensors) const = 0;
-    // Takes back what store() gave in an earlier run. Fails with E_MODEL if something is missing or
+    // Restores what store() gave in an earlier run. Fails with E_MODEL if something is missing or
     // has the wrong type or size. It may let exceptions of Json through, which the caller turns
     // into E_MODEL.
     virtual void restore(const Json &values, std::map<std::string, Tensor> tensors) = 0;

@@ -82,8 +82,8 @@ std::vector<RecordShape> first_records(const InputFile &file, char separator) {
     return shapes;
 }
 
-// Guesses the separator from the first records of the file. It is the first candidate to which one
-// of these rules applies, in this order:
+// Guesses the separator from the first records of the file. The rules are tried in this order, each
+// on all candidates, and the first candidate to which a rule applies is the separator:
 //   1. It splits all records into the same number of fields, at least two.
 //   2. It is not a blank, it splits the first record, and no other candidate gives more records the
 //      same number of fields as the first. (Some record is too short or too long, and an error
@@ -164,13 +164,13 @@ class CsvParser {
     bool header_ = false;
     std::vector<std::string> names_;               // names of all columns
     std::optional<size_t> labels_, weights_, ids_; // the number of the column of each, if there is one
-    // A slot is a column that is read as numbers. By slot: the number of the column among all
-    // columns, and its kind.
+    // A slot is a column that is read as numbers. chosen_ has the number of each slot among all
+    // columns, and kinds_ has its kind.
     std::vector<size_t> chosen_;
     std::vector<Column> kinds_;
     // A column that is not read, because it has text in the first row. first, line: this text and
-    // its line. Of the next rows, seen counts the values that are not missing, and numbers those
-    // that are numbers.
+    // its line. In the rows after it, `seen` counts the values that are not missing, and `numbers`
+    // counts the values that are numbers, until `seen` reaches 50.
     struct Skipped {
         size_t column;
         std::string first;
@@ -186,8 +186,8 @@ class CsvParser {
     std::map<std::string, int64_t, std::less<>> categories_;
 };
 
-// Refuses a file whose first line has one field and whose later lines have several: this line is
-// not a header, but a title or a remark of the instrument that wrote the file.
+// Refuses a file whose first line has one field and whose later lines have several: such a first
+// line is not a header, but a title or a remark of the instrument that wrote the file.
 void CsvParser::refuse_preamble() const {
     if (records_.fields().size() != 1) return;
     const std::vector<RecordShape> shapes = first_records(file_, separator_);

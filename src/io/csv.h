@@ -1,6 +1,6 @@
 // CSV files as data. A file is parsed once, when it is opened, into f64 columns in memory, because
-// text takes several times as long to read as numbers and every method reads its rows more than
-// once.
+// parsing text takes several times as long as reading binary numbers, and every method reads its
+// rows more than once.
 #pragma once
 #include "csv_records.h"
 #include "source.h"

@@ -1,8 +1,8 @@
-// Comma-separated text as records of fields, by RFC 4180, but with any separator between fields (a
-// comma, semicolon, tab, blank or |) and with lines that end in LF, CRLF or CR. Blanks around
-// fields and empty lines are ignored. If the separator is a blank, any number of blanks counts as
-// one. The input is not trusted: NUL bytes, quotes that are not closed and records that are too
-// long are E_DATA.
+// Splits comma-separated text into records of fields, as RFC 4180 defines them, but with any
+// separator between fields (a comma, semicolon, tab, blank or |) and with lines that end in LF,
+// CRLF or CR. Blanks around fields and empty lines are ignored. If the separator is a blank, any
+// number of blanks counts as one. The input is not trusted: NUL bytes, quotes that are not closed
+// and records that are too long fail with E_DATA.
 #pragma once
 #include "../core/memory.h"
 #include "files.h"

@@ -85,9 +85,9 @@ bool is_ours(std::string_view text) {
            text.find_first_not_of(digits, dot + 1) == text.npos;
 }
 
-// The new file in the folder of the old one, locked from its creation to its end. Unless commit()
-// succeeds, the destructor removes every trace of it; what a killed process could not remove is
-// removed by the next Replacement of the same file.
+// Writes a new file in the folder of the old one, and holds a lock on it until it is closed. The
+// destructor removes the new file unless commit() has succeeded. Files that a killed process has
+// left are removed by the next Replacement of the same file.
 class Replacement {
   public:
     explicit Replacement(const std::string &path);
@@ -166,8 +166,9 @@ void Replacement::find_target() {
 }
 
 // Removes what killed processes have left: new files that no process has locked, and second names
-// of old files (.old). A second name is kept while its new file is locked, under its temporary name
-// or, after the rename, as the target.
+// of old files (.old). A second name belongs to the new file that replaces the old one, and is kept
+// while that new file is locked. Before the rename the new file has its temporary name, afterwards
+// it is the target; both are probed.
 void Replacement::clear() {
     struct Probe {
         explicit Probe(const std::string &path)

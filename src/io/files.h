@@ -1,5 +1,5 @@
-// Files: the only table of system calls, each of which tests can make fail, and the functions built
-// on it. These functions handle EINTR and short reads and writes.
+// Files: a table of system calls, in which tests can replace each call by one that fails, and
+// functions built on it, which handle EINTR and short reads and writes.
 #pragma once
 #include "../core/memory.h"
 
@@ -31,11 +31,11 @@ SystemCalls &system_calls(); // tests replace entries
 // follows it in the message, is not cut off.
 std::string shown_path(const std::string &path);
 
-// A file open for reading. An error is E_IO with the path and the text of the system. A pipe gives
-// its bytes only once, so the constructor with a run reads all of them into memory, counted in the
-// budget of the run. It waits at most 5 s until a process opens the pipe to write, and then for the
-// bytes until the run is cancelled. Devices are refused; the constructor without a run refuses
-// pipes as well.
+// A file open for reading. A failure is E_IO with the path and the error text of the system. A pipe
+// gives its bytes only once, so the constructor with a run reads all of them into memory, counted
+// in the budget of the run. It waits at most 5 s until a process opens the pipe to write, and then
+// for the bytes until the run is cancelled. Devices are refused; the constructor without a run
+// refuses pipes as well.
 class InputFile {
   public:
     explicit InputFile(const std::string &path);

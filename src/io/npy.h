@@ -26,8 +26,9 @@ bool is_npy(const InputFile &file); // true by the ending of its name or by its 
 
 // Returns the file as a source of rows. f4, integers of 8 and 16 bits and bool become f32,
 // everything else f64. Each reader reads windows with pread through a buffer of at most 1 MiB
-// (window_bytes). Only the header and, of a pipe, all bytes (stored_bytes) are in memory. Integers
-// beyond 2^53 are rounded.
+// (window_bytes). Memory holds only the header and, if the file is a pipe, all its bytes
+// (stored_bytes). Integers beyond 2^53 are rounded. *integers tells whether the entries are
+// integers (bool is not).
 std::shared_ptr<Source> open_npy(std::unique_ptr<InputFile> file, bool *integers = nullptr);
 inline std::shared_ptr<Source> open_npy(const std::string &path) { return open_npy(std::make_unique<InputFile>(path)); }
 

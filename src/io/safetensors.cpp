@@ -75,7 +75,7 @@ int64_t dtype_size(int32_t dtype) { return find_dtype(dtype)->size; }
 
 namespace {
 
-// The header as it is written: with the length in front, padded, and with its own CRC.
+// Returns the header as it is written: with the length in front, padded, and with its own CRC.
 std::string complete_header(const std::string &metadata_json, const Order &order) {
     for (auto &[name, tensor] : order)
         if (!is_tensor_name(name) || (tensor.vector && tensor.cols != 1) ||

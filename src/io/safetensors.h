@@ -1,8 +1,8 @@
 // Safetensors: the length of the header in 8 bytes, the header in JSON, raw tensors. The writer
 // puts the model's JSON text in the header's __metadata__, with the CRC-32 (zlib) of each tensor
-// and that of the header itself, which is computed with zeros in place of its own digits. The
-// reader trusts nothing: tensors must leave no gaps and not overlap, header and tensors must fill
-// the file, products of sizes are checked for overflow, and every CRC is checked.
+// and of the header itself. The CRC-32 of the header is computed with zeros in place of its own
+// digits. The reader trusts nothing: tensors must leave no gaps and not overlap, header and tensors
+// must fill the file, products of sizes are checked for overflow, and every CRC is checked.
 #pragma once
 #include "../core/memory.h"
 
@@ -50,7 +50,7 @@ void write_safetensors(const ByteSink &sink, const std::string &metadata_json,
                        const std::map<std::string, TensorView> &tensors);
 
 // Returns the CRC of the header that write_safetensors would write, 8 hexadecimal digits. It covers
-// the tensors by their own CRCs.
+// the tensors through their own CRCs, which the header contains.
 std::string safetensors_digest(const std::string &metadata_json, const std::map<std::string, TensorView> &tensors);
 
 // Returns the CRC-32 (zlib) of bytes that follow other bytes, whose CRC-32 is `before`.
@@ -66,8 +66,8 @@ struct SafetensorsFile {
 // Declared sizes are trusted only as far as bytes arrive. A header that declares more than
 // known_size bytes is refused; -1 means that the size is unknown. A stream is read tensor by
 // tensor, in pieces, so that a false length cannot allocate more than 64 MiB ahead of the data. If
-// a tensor has no entries, no byte of the file confirms its declared sides; a side above 2^31 - 1
-// is refused.
+// a tensor has no entries, no byte of the file confirms its declared shape; more than 2^31 - 1 rows
+// or columns are then refused.
 SafetensorsFile read_safetensors(const ByteSource &source, int64_t known_size, const std::string &what,
                                  const std::function<void(const std::string &metadata_json)> &accept = nullptr);
 

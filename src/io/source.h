@@ -1,7 +1,7 @@
 // The interface of all sources of rows. The sources that read files are in this folder; those of
 // arrays, chunks, sparse rows and objects are in gram/source.h. A Source is immutable and read by
 // many threads at once. It gives n x d numbers in windows, sparse rows, or objects that are known
-// only by values of pairs.
+// only by the kernel values or distances of pairs.
 #pragma once
 #include "../core/memory.h"
 
@@ -25,9 +25,9 @@ class Source {
     int64_t cols() const { return cols_; } // 0 for objects
     int32_t dtype() const { return dtype_; }
 
-    // Returns nullptr if this source can be read any number of times; otherwise (a chunk callback)
-    // returns a source that can: it has its rows in memory, or it reads them by windows in as many
-    // passes as are needed. Runs on the calling thread; the result must not outlive the run.
+    // Returns nullptr if this source can be read any number of times. Otherwise (a chunk callback)
+    // returns a source that can be: it has its rows in memory, or it reads them by windows in as
+    // many passes as are needed. Runs on the calling thread; the result must not outlive the run.
     virtual std::shared_ptr<const Source> load(Run &) const { return nullptr; }
     // True if this source itself can be read any number of times, false if only the result of
     // load() can be.
@@ -36,6 +36,9 @@ class Source {
     // reading rows that lie before the window in memory begins a new pass over all rows. Loops over
     // such rows are serial and ascending, and single rows are read together (gather).
     virtual bool in_passes() const { return false; }
+    // True if reading a single row is costly, because it is a call of the caller's function or may
+    // begin a pass. Rows that lie far apart are then copied to memory, many with one gather().
+    virtual bool costs_calls() const { return in_passes(); }
 
     // Writes rows row0 ... row0 + count - 1 to out, row-major; sparse rows include their zeros.
     // Fails with E_DATA at the first NaN or Inf; the message says where it is.
@@ -66,8 +69,8 @@ class Source {
     virtual int64_t given_rows() const { return rows_; }
     virtual int64_t number(int64_t row) const { return row; }
 
-    // Bytes that load() will take from the budget of the call for which this thread works, or, in
-    // the result of load(), has taken.
+    // Bytes that load() will take from the budget of the call for which this thread works. For the
+    // result of load(): bytes that load() has taken.
     virtual int64_t loaded_bytes() const { return 0; }
 
     // Bytes that this source holds outside of any budget, because it was created before the call.

@@ -1,7 +1,8 @@
-// Two clusters: one sweep over the sorted nodes tries all thresholds of f. A node that moves from B
-// to A adds its edges to B to the cut and removes its edges to A, so that the cut grows by
-// later - (degree - own - later). Cost: O(m), after the caller has sorted the nodes and computed
-// the sums `later`; the error of the cut is about m u vol.
+// Two clusters: A has the nodes up to a threshold of f, and B has the others. One sweep over the m
+// sorted nodes tries all thresholds. When a node moves from B to A, the cut gains the edges of the
+// node to B and loses those to A, so that it grows by later - (degree - own - later). Cost: O(m),
+// after the caller has sorted the nodes and computed the sums `later`. Rounding changes the cut by
+// about m u times the sum of all degrees.
 //
 // More clusters: Lloyd's k-means (1982) with the seeds of Arthur and Vassilvitskii (2007), the best
 // of several starts. The score c.e - |c|^2 / 2 of the rule is largest for the centroid c that is
@@ -57,7 +58,7 @@ Clusters by_weight(const std::vector<std::vector<double>> &rule, const CountedVe
 constexpr int64_t slab_rows = 2048, most_iterations = 100, starts = 8;
 
 struct UnitRows {
-    int64_t m, q; // m rows of q numbers, each of length 1
+    int64_t m, q; // m rows of q numbers; each row has Euclidean length 1
     const double *e, *weights;
     const double *row(int64_t i) const { return e + i * q; }
 };
@@ -103,9 +104,9 @@ Centroids seeds_of(const UnitRows &rows, int64_t k, const Random &random, int64_
     return out;
 }
 
-// Assigns each row to the cluster whose score is largest. sums: for each cluster the weighted sum
-// of its rows, followed by their weight; behind all clusters, whether a label has changed, and the
-// inertia. Returns true if a label has changed.
+// Assigns each row to the cluster whose score is largest. `sums` receives for each cluster the
+// weighted sum of its rows and the sum of their weights, and after all clusters a number that is
+// above 0 if a label has changed, and the inertia. Returns true if a label has changed.
 bool assign(Run &run, const UnitRows &rows, Partition &partition, std::vector<double> &sums) {
     const int64_t q = rows.q, stride = q + 1, k = static_cast<int64_t>(partition.centroids.size()) / stride,
                   slabs = (rows.m + slab_rows - 1) / slab_rows, part = k * stride + 2;

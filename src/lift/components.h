@@ -40,7 +40,7 @@ class Components {
     // kept without error bars.
     int64_t behind_bars(int64_t kept) const { return by_noise() ? ask_ : std::max(ask_, with_noise(kept)); }
     // Computes error bars from the scores z of n rows in p orthonormal directions (n x p,
-    // column-major). The last directions measure the noise.
+    // column-major). The last direction measures the noise.
     ErrorBars bars(Run &run, int64_t n, int64_t p, const double *z, const double *weights, bool centred,
                    uint64_t seed) const;
 

@@ -17,8 +17,8 @@ Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, c
                  const double *weights, const char *kind);
 
 // Returns the limits of residual and T2 over all rows of a projection. lambda: the variances of the
-// components, which are the first ones of the projection. The function takes projection.residual
-// away, because it stores the residuals of the model in the same memory.
+// components, which are the first ones of the projection. projection.residual is empty afterwards,
+// because its memory is used for the residuals of the model.
 template <class T>
 Limits limits_in_span(Run &run, const SpanRows<T> &span, Projection &projection, const std::vector<double> &lambda,
                       const double *weights);

@@ -70,6 +70,9 @@ Eigenpairs solve(Run &run, const Recipe &recipe, const Plan &plan, const Operato
     std::vector<double> norms(static_cast<size_t>(r));
     tall_norms(run, columns(out.vectors), norms.data());
     check_pairs(*plan.solver, out.values, norms, op.f32());
+    if (!std::isfinite(result.most_negative))
+        fail(MERCER_E_PLUGIN, "solver %s returned most_negative = %g, must be finite", plan.solver->name.c_str(),
+             result.most_negative);
     out.most_negative = result.most_negative;
     out.converged = result.converged != 0;
     return out;

@@ -11,8 +11,8 @@
 // residual, and its eigenvalues are those of the centres' problem and are certified as such (unless
 // lift.ritz refines the model, see ritz.cpp). If the centres are all n rows, once each, this is
 // exact kernel PCA. Cost in addition to the centres' problem: n m kernel values, and n^2 / 2 for K
-// nu; a new point costs n kernel values. Memory: n (d + r). Error of direction l: that of z, times
-// 1 / lambda_l.
+// nu; a new point costs n kernel values. Memory: n (d + r). The error of direction l is that of z_l
+// divided by lambda_l.
 #include "../gram/row_sums.h"
 #include "ritz.h"
 #include "solve.h"

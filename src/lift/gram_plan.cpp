@@ -44,6 +44,7 @@ void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan) {
         return plan.solver->solver.forecast(&host_table(), &operation, plan.solver_params.values(), task.m, &request,
                                             &plan.solver_cost);
     });
+    mercer_task::check_cost(plan.solver_cost, *plan.solver);
     if (plan.solver_cost.likely_passes == 0) plan.solver_cost.likely_passes = plan.solver_cost.passes;
     if (plan.solver_cost.likely_bytes == 0) plan.solver_cost.likely_bytes = plan.solver_cost.bytes;
 }
@@ -121,7 +122,8 @@ Working working_of(const PlanTask &task, int64_t r, const Plan &plan) {
     out.product = larger(
         Bytes(product(columns, std::min(usual, solver.blocks)).likely, product(columns, solver.blocks).most), begun);
     out.factorised = own;
-    // workspace: of the service eigh, which a direct solver calls for the whole matrix.
+    // workspace: the memory that the service eigh takes when a direct solver calls it for the whole
+    // matrix.
     const int64_t workspace = plan.solver->solver.flags & MERCER_DIRECT ? 8 * m * std::max(2 * m + 12, r + 80) : 0,
                   matrix = workspace > 0 ? 8 * m * m : 0;
     const Bytes beside(std::max(own.likely - workspace, matrix), std::max(own.most - workspace, matrix));
@@ -147,8 +149,8 @@ Working least_of(Working of) {
     return of;
 }
 
-// Adds up all memory, including that of what plan.store and plan.store_exact keep of the kernel
-// matrix.
+// Adds up all memory, including that of the prepared rows or kernel values that are stored between
+// passes, as plan.store and plan.store_exact say.
 Bytes bytes_of(const Working &of, const Plan &plan) {
     auto pass = [](const Need &need, Store stored) {
         return stored == Store::matrix ? 0 : need.scratch + (stored == Store::nothing ? need.panels : 0);
@@ -182,7 +184,10 @@ void choose_store(const PlanTask &task, const Working &working, Plan &plan) {
     const bool wanted = asked || (storage == GramStorage::automatic && !streams_well(task.kernel, task.source));
     const Store second = plan.rough ? Store::rows : Store::nothing;
     plan.how = asked ? "kernel matrix stored" : "kernel matrix streamed";
-    if (wanted && (fits(Store::matrix, second) || fits(Store::matrix, Store::nothing))) return;
+    if (wanted && (fits(Store::matrix, second) || fits(Store::matrix, Store::nothing))) {
+        plan.how = "kernel matrix stored";
+        return;
+    }
     if (asked || fits(Store::rows, second) || fits(Store::rows, Store::nothing)) return;
     fits(Store::nothing, Store::nothing);
 }

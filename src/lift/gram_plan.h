@@ -8,12 +8,13 @@ namespace mercer {
 // if it gets `begun` start vectors.
 void ask_solver(const PlanTask &task, int64_t r, int64_t begun, Plan &plan);
 
-// The request to the solver for r eigenpairs as planned, given this number of start vectors. The
-// forecast and the fit use it.
+// Returns the request to the solver for r eigenpairs as planned, given this number of start
+// vectors. Both the forecast and the fit use it.
 mercer_eigen_request request_of(const Plan &plan, int64_t r, int64_t start_columns);
 
-// How often the kernel matrix is evaluated for this number of products: once if it is stored, else
-// in each product. With a rough and an exact matrix, typically one product in five is exact.
+// Returns how often the kernel matrix is evaluated for this number of products: in each product if
+// it is streamed, and once if it is stored. If the stored matrix is rough, exact products evaluate
+// it again; typically one product in five is exact.
 double likely_passes(const Plan &plan, double products);
 
 } // namespace mercer

@@ -74,18 +74,18 @@ struct LiftTask {
 };
 struct Lift {
     const LiftTraits &traits;
-    Plan (*plan)(const PlanTask &task); // if no plan fits in the budget: the plan with the least memory
+    Plan (*plan)(const PlanTask &task); // returns the plan with the least memory if none fits in the budget
     Lifted (*lift)(const LiftTask &task);
 };
 const Lift &lift_named(const std::string &name); // fails with E_NAME, naming the nearest known lift
 
-// The expected cost of each stage of a lift of m centres, for the progress bar.
+// Returns the expected cost of each stage of a lift of m centres, for the progress bar.
 Run::Stages lift_stages(const Source &source, const Plan &plan, int64_t m);
-// The share of the stage `solve` that computing the start vectors takes.
+// Returns the share of the stage `solve` that is spent on start vectors.
 double start_share(const Source &source, const Plan &plan, int64_t m);
 
-// The rule of signs: the sign of a column is chosen so that its entry of largest modulus (the first
-// on a tie) is positive.
+// Returns the sign by which a column is multiplied, so that its entry of largest modulus (the first
+// on a tie) becomes positive.
 template <class Entry>
 double sign_of(int64_t count, Entry &&entry) {
     double best = 0, sign = 1;

@@ -268,8 +268,8 @@ void report_isolated(const LiftTask &task, const Operator &gram, const Degrees &
                                   one ? "it" : "them"));
 }
 
-// The share of the stage `solve` that computing the degrees takes. They are computed before the
-// start vectors.
+// Returns the share of the stage `solve` that is spent on the degrees, which are computed before
+// the start vectors.
 double degrees_share(const LiftTask &task, const Walk &walk, double started) {
     return (1 - started) * Counted::filled * static_cast<double>(walk.products()) / task.plan.products.likely;
 }

@@ -1,5 +1,6 @@
-// The lift `projected` (nystrom, gkpca): kernel PCA of all rows on the span of the centres B. No
-// other model on the same centres explains more of the variance of the rows.
+// The lift `projected` (nystrom, gkpca): kernel PCA of all rows, with weights w and p = w / n, on
+// the span of the centres B. No other model on the same centres explains more of the variance of
+// the rows.
 //
 //   K_BB = L_B L_B^T;  L = K_nB L_B^-T;  mu = L^T p;  sum w (l - mu)(l - mu)^T = V diag(theta) V^T
 //   A = L_B^-T V,  b = V^T mu,  nu = L_B^-T mu,  lambda = theta / n            (uncentred: mu = 0)
@@ -70,7 +71,8 @@ CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &redu
 }
 
 // L_B L_B^T differs from K_BB by rounding in the type of L, so that A^T K_BB A differs from the
-// identity. Returns an estimate of this difference for components scaled by their deviations sigma,
+// identity. Returns an estimate of this difference for components scaled by their standard
+// deviations sigma,
 //   max_j sigma_j^2 sum_i A_ij^2 k(b_i, b_i) u,   k(b_i, b_i) = |row i of L_B|^2.
 // Measured differences were at most 5 times the estimate, and exceeded it by at most 2 u.
 // x: (A, nu)^T at the pivots, column-major.
@@ -267,8 +269,8 @@ SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned) {
     std::tie(out.factor, out.growing) = factor_bytes(task, n, tiles);
     out.stored = projection_bytes(n, m, p);
     out.project = project_bytes(n, m, p, threads, size);
-    // Besides A and nu, either the triangle and solutions of the coefficients are stored, or V,
-    // slabs of scores and the outputs for the limits.
+    // Besides A and nu, memory holds first the triangle L_B and the solutions of its triangular
+    // systems, and later V, slabs of scores and the outputs for the limits.
     const int64_t each = task.weighted ? 8 : 0,
                   limits = (8 + each) * n + size * padded_columns<float>(r) * (m + active * span_slab);
     out.evidence = m * (size * r + 16) + std::max(8 * m * (m + r + 1), limits);
@@ -282,9 +284,10 @@ SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned) {
         out.evidence = larger(out.evidence, Bytes(entries, entries + threads * tiles.loading(tile_rows)));
     } else {
         // Sampled pairs are computed in panels of gathered rows, which may lie far apart in the
-        // data, and need the rows of L on both sides.
-        const int64_t pairs = (8 + each) * n + Evidence<double>::pairs * 24 +
-                              drawn_bytes(task.source, 2 * Evidence<double>::pairs),
+        // data. They need the rows of L of both members of each pair.
+        const int64_t edge = pairs_at_once(task.kernel, task.source.kind() == Source::Kind::objects),
+                      at_once = drawn_at_once(task.run, task.source, Evidence<double>::pairs, 2, edge),
+                      pairs = (8 + each) * n + Evidence<double>::pairs * 24 + drawn_bytes(task.source, 2 * at_once),
                       strips = threads * (tiles.scratch + 2 * (tiles.stored(1, strip_rows) + strip_rows * m * size)),
                       loading = threads * (tiles.loading(strip_rows) + 2 * strip_rows * task.source.cols() * size);
         out.evidence = larger(out.evidence, Bytes(pairs + strips, pairs + strips + loading));
@@ -328,8 +331,8 @@ Plan plan_projected(const PlanTask &task) {
     plan.how = plan.store_factor ? "including their factor" : "with their factor recomputed";
     const Bytes bytes = plan.store_factor ? with_factor : made_again;
     plan.likely_bytes = bytes.likely, plan.bytes = bytes.most;
-    // If the rank is less than m, all memory except that of the stored factor shrinks, so this
-    // alone is needed for any data.
+    // If the rank is less than m, all memory except that of the stored factor shrinks, so only the
+    // factor is needed whatever the data are.
     plan.least_bytes = plan.store_factor && !task.handed ? of.factor : 0;
 
     // Building the factor takes n m kernel values and a few more within its rounds. Recomputing it

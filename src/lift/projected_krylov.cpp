@@ -7,7 +7,8 @@
 // err by u k(x, x), and the coordinates L_B^-1 k(B, x) therefore by u k(x, x) / min L_B,kk. If this
 // exceeds the tolerance, or if residuals stay above it, the dense problem is solved instead
 // (factor/nystrom_span.h), whose substitution is backward stable. Cost: 2 to 9 passes of n m kernel
-// values and 4 n m p flops each, compared with 2 n m^2 flops.
+// values and 4 n m p flops each, where p is the width of a block; the dense problem takes 2 n m^2
+// flops.
 #include "projected_krylov.h"
 
 #include "../core/rounding.h"

@@ -6,11 +6,12 @@
 namespace mercer {
 
 // True if eigenpairs are computed by passes: passes take fewer flops than the dense problem,
-// because few of many directions are requested; kernel values are cheap to recompute; the reducer
-// hands over no factor; and no certificate or error bar needs rows of L.
+// because a fixed number of components is requested, which is small compared with m; kernel values
+// are cheap to recompute; the reducer hands over no factor; and no certificate or error bar needs
+// rows of L.
 bool goes_by_passes(const PlanTask &task);
-// made_again, values: bytes and kernel values of the dense problem, to which the lift falls back if
-// passes do not converge.
+// Plans a lift by passes. made_again, values: bytes and kernel values of the dense problem, to
+// which the lift falls back if passes do not converge.
 Plan plan_iterated(const PlanTask &task, const TileBytes &tiles, const Bytes &made_again, const mercer_figure &values);
 
 // Computes the first `count` eigenpairs by the plan's solver. The distances of the rows to the

@@ -7,7 +7,8 @@
 // The values are those of the covariance of all rows on the span of the directions:
 // theta_i <= lambda_i <= theta_i + tau with tau = mean k(x, x) - M2 - sum theta, where M2 is a
 // lower bound of |mean of phi|^2 (Courant and Fischer; Aronszajn). The first D components explain
-// at most tau less variance than the best D, and
+// at most tau less variance than the best D. The projections P onto the first D components and P_D
+// onto the best D satisfy
 //   |P - P_D|_HS <= sqrt(2 theta_1 tau) / (theta_D - theta_{D+1} - tau)
 // because the covariance between the span and its complement is an off-diagonal block, and the
 // square of its norm is at most the norm of the block of the span times the trace of the block of

@@ -46,10 +46,18 @@ void SolveProgress::store(Json &values, TensorViews &tensors) const {
 }
 
 void SolveProgress::restore(const Json &values, std::map<std::string, Tensor> tensors) {
-    choice_.resume(values.at("ask").get<int64_t>());
-    before_ = values.at("evaluations").get<int64_t>();
-    for (const Json &pass : values.at("passes")) counted_.passed(pass.at(0).get<int64_t>(), pass.at(1).get<bool>());
-    const auto known = static_cast<WeightedOperator::Mean>(values.at("mean").get<int>());
+    const auto whole = [](const Json &value, int64_t most) {
+        const auto number = value.get<int64_t>();
+        if (number < 0 || number > most)
+            fail(MERCER_E_MODEL, "it contains the number %" PRId64 ", must be 0 to %" PRId64, number, most);
+        return number;
+    };
+    constexpr int64_t most = int64_t{1} << 53;
+    choice_.resume(whole(values.at("ask"), most));
+    before_ = whole(values.at("evaluations"), most);
+    for (const Json &pass : values.at("passes")) counted_.passed(whole(pass.at(0), most), pass.at(1).get<bool>());
+    const auto last = static_cast<int64_t>(WeightedOperator::Mean::exact);
+    const auto known = static_cast<WeightedOperator::Mean>(whole(values.at("mean"), last));
     if (known == WeightedOperator::Mean::unknown) return;
     const Tensor &mean = tensors["mean"];
     if (mean.dtype != MERCER_F64 || mean.rows != weighted_.known_mean().size() || mean.cols != 1)

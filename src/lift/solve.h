@@ -73,10 +73,12 @@ struct Solving {
 Eigenpairs solve_for(const Solving &solving);
 
 // Returns the number of leading eigenpairs whose eigenvalues exceed both the rounding error of an
-// operator of this norm and twice their own residual. Adds flags to the outcome: indefinite, not
-// converged. unit: factor by which the message of an error multiplies residuals.
+// operator of this norm and twice their own residual. Sets flags in `outcome` if the matrix is
+// indefinite or the solver has not converged; with solver.strict, the latter is an error
+// (E_NUMERICAL). unit: factor by which the error message multiplies residuals.
 int64_t resolved_rank(const LiftTask &task, const Eigenpairs &pairs, double norm, double unit, uint32_t *outcome);
-// Reports that more components were requested than fit in memory.
+// Reports that more components were requested than fit in memory; with solver.strict, fails with
+// E_NUMERICAL instead.
 void report_lack_of_memory(const LiftTask &task, Lifted &out);
 // Writes the counts of passes over the kernel matrix and of products into `out`.
 void note_passes(const Plan &plan, const Counted &op, Lifted &out);

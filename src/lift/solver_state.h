@@ -11,9 +11,9 @@ class SolverState : public Keeper, private CheckpointState {
   public:
     explicit SolverState(Checkpoint &checkpoint);
     void save(const double *numbers, int64_t count, const Columns *columns, int64_t ranges) override;
-    // Copies the state that an earlier run has saved to the arguments; returns false if there is
-    // none. Once the columns have been copied, the state is dropped, so that only the first solve
-    // of a run continues from it.
+    // Copies the state of an earlier run to the arguments; returns false if there is none. Once the
+    // columns have been copied, the state is dropped, so that only the first solve of a run
+    // continues from it.
     bool resume(double *numbers, int64_t count, const Columns *columns, int64_t ranges) override;
 
   private:

@@ -9,12 +9,13 @@
 // P = 1 - u u^T: centring is a projection of the solver's blocks and leaves K unchanged. Total
 // variance (exact, whatever r is): mean k(c, c) - p^T K p.
 //
-// Rank: a component counts if Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2), because smaller
-// values are rounding of the entries (|E| <= c u trace), and if the solver's residual is at most
-// Lambda_l / 2, because otherwise its scores would be noise. If squares of kernel values, or f32
-// blocks of vectors, would overflow or underflow, kernel values are divided by a power of 4. Cost:
-// m^2/2 kernel values per pass and 2 m^2 flops per column; for memory see operator/gram.h. Error of
-// direction l: about m u Lambda_1 / Lambda_l, and the solver's residual / gap.
+// Rank: a component counts if Lambda_l > (16 u_tile + m u_64) trace(D^1/2 K D^1/2), because
+// rounding of the entries alone moves eigenvalues by up to a small multiple of u trace, and if the
+// solver's residual is at most Lambda_l / 2, because otherwise its scores would be noise. If
+// squares of kernel values, or f32 blocks of vectors, would overflow or underflow, kernel values
+// are divided by a power of 4. Cost: m^2/2 kernel values per pass and 2 m^2 flops per column; for
+// memory see operator/gram.h. Error of direction l: about m u Lambda_1 / Lambda_l, plus the
+// solver's residual divided by the gap.
 #include "../certify/certificates.h"
 #include "control_limits.h"
 #include "ritz.h"
@@ -174,8 +175,8 @@ Kept choose_kept(const LiftTask &task, const Eigenpairs &pairs, const Moments &m
     if (choice.is_short(kept, rank)) out.outcome |= MERCER_RANK_REACHED;
     if (choice.lacks_memory()) report_lack_of_memory(task, out);
     if (wanted) out.error_bars = bars.first(kept, 1 / moments.unit());
-    // The least eigenvalue of a direction, relative to the first: rounding may keep the vectors of
-    // smaller ones from having length 1 in feature space.
+    // A further direction needs at least this eigenvalue, relative to the first. Below it, rounding
+    // may keep the vector from having length 1 in feature space.
     constexpr double least = 1e-8;
     int64_t all = std::min(rank, task.recipe.values().ritz);
     while (all > kept && !(pairs.values[static_cast<size_t>(all - 1)] > least * pairs.values[0])) --all;

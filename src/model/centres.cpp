@@ -8,7 +8,7 @@
 namespace mercer {
 namespace {
 
-// Returns the rows with the numbers in index, after the input map T, in the tile's type.
+// Returns the rows with the numbers in `index`, mapped by the input map T, in the type of tiles.
 template <class T>
 Tensor gather_rows(Run &run, const Prepared &prepared, const CountedVector<int64_t> &index) {
     const int64_t m = static_cast<int64_t>(index.size()), d = prepared.source->cols();

@@ -21,13 +21,13 @@ struct Landmarks {
 };
 Landmarks all_rows(const Prepared &prepared); // all rows of positive sample weight
 
-// The centres C as lifts use them, each of positive weight: rows after T in the tile type, sparse
-// rows, or row numbers of objects.
+// The centres C as lifts use them, each of positive weight: rows mapped by the input map T, in the
+// type of tiles; sparse rows; or row numbers of objects.
 struct Centres {
     std::shared_ptr<const Source> source;
     CountedVector<int64_t> index; // row numbers of objects; empty for other data
     CountedVector<double> weights;
-    Buffer<int64_t> assignment;   // the centre of each row; -1: its landmark had weight 0. Empty if unknown
+    Buffer<int64_t> assignment;   // the centre of each row, or -1 if its landmark had weight 0; empty if unknown
     bool represents_rows = false; // each centre has the total weight of the rows assigned to it
     std::vector<double> radii;    // as in Landmarks
     bool rows = true;             // the centres are rows of the data; otherwise they are new points

@@ -36,9 +36,9 @@ class Checkpoint {
         std::string name_;
     };
     // Registers a state under a name of letters, which no other registered state has. If an earlier
-    // run left a state of this name, restores it; fails with E_VALUE if its identity differs, and
-    // with E_MODEL if the state cannot use it. This checkpoint and the state must outlive the
-    // section.
+    // run left a state of this name, `state` restores it. Fails with E_VALUE if the identities
+    // differ, and with E_MODEL if `state` cannot restore what was stored. This checkpoint and the
+    // state must outlive the section.
     Section add(const std::string &name, CheckpointState &state);
     // Writes all registered states to the file, together with those of earlier runs that nobody has
     // registered yet. Does nothing if less than ten times the duration of the last write has passed

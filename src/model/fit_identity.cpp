@@ -1,9 +1,10 @@
 // Rows, weights and landmarks are identified by the CRC-32 of their bytes. Objects and user kernels
 // cannot be read, so they are identified by the CRC-32 of the values of a fixed sample of pairs.
-// Objects: up to 4096 pairs of different objects, in which no object occurs twice. With up to 8192
-// objects, each one is in a pair (except the last one of an odd number), so that a change of any
-// object is noticed unless the value of its pair remains the same. User kernels: all pairs of up to
-// 64 rows. The callbacks must therefore return the same bits whenever they are called.
+// For objects, the sample has up to 4096 pairs of different objects, in which no object occurs
+// twice. With up to 8192 objects, each one is in a pair (except the last one of an odd number), so
+// that a change of any object is noticed unless the value of its pair remains the same. For user
+// kernels, the sample has all pairs of up to 64 rows. The callbacks must therefore return the same
+// bits whenever they are called.
 //
 // Cost: one pass over the rows; for objects at most 4096 values in one call, which is little
 // compared to the n^2 / 2 values of a fit that keeps a checkpoint.

@@ -4,8 +4,8 @@
 //
 //   n_eff sum sigma^2 + lost + resid + n_eff nu^T K nu = self.
 //
-// The four terms are the parts of the sum that the components keep, that are lost with components
-// that were left out, that lie outside the span of the centres, and that belong to the mean. As all
+// The four terms on the left are, in this order: the part of the components, the part of components
+// that were left out, the part outside the span of the centres, and the part of the mean. As all
 // terms are sums over rows, merging adds the ledgers of two models, and the certificates of the
 // merged model are computed from the result. A model is mergeable only if it has a ledger, and if
 // its components are orthonormal and are, up to rounding, the principal directions of the rows that

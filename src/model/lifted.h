@@ -48,8 +48,8 @@ struct ErrorBars {
     // sd: standard deviations of the replicates. lower, upper: the percentiles of the replicates
     // between which the share `level` of them lies.
     std::vector<double> sd, lower, upper;
-    // noise: the upper end of the interval of the first eigenvalue beyond the requested ones, which
-    // is computed only for this purpose.
+    // noise: the upper end of the interval of the last eigenvalue that was computed, which lies
+    // beyond the requested ones; 0 if the whole spectrum was computed.
     double level = 0.95, noise = 0;
     int64_t replicates = 0;
     int64_t above_noise() const;                       // leading components whose interval lies above noise

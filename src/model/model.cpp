@@ -92,7 +92,7 @@ int64_t count_at(const Json &json, const char *key, int64_t otherwise) {
     }
 }
 
-// The kernel plugins that are not available, each named once with the reason; "" if none is
+// Names the kernel plugins that are not available, each once with the reason; returns "" if none is
 // missing. A hostile text may name any number of plugins, so the list is limited.
 std::string missing_plugins(const ExpressionText &text, Registry &registry) {
     constexpr size_t most = 4;
@@ -107,7 +107,7 @@ std::string missing_plugins(const ExpressionText &text, Registry &registry) {
     return out;
 }
 
-// The file and version of each leaf's plugin: "/usr/lib/mercer/kernel-gaussian.so, version 0.1.0".
+// Returns the file and version of each leaf's plugin: "/usr/lib/.../kernel-gaussian.so, version 0.1.0".
 std::string plugin_files(const Expression &kernel) {
     std::set<std::string> files;
     for (const Leaf &leaf : kernel.leaves)
@@ -264,7 +264,7 @@ void Model::read_text() {
                 fail(MERCER_E_MODEL, "header: the model requires %s, which this version does not support",
                      need.dump().c_str());
     summary_.struct_size = sizeof summary_;
-    int64_t fewest = summary_.m; // the fit had at least m rows, and all rows listed in indices()
+    int64_t fewest = summary_.m; // the fit had at least m rows, and the rows with the numbers in indices()
     for (int64_t k = 0; indices() && k < summary_.m; ++k)
         fewest = std::max(fewest, indices()[k] < INT64_MAX ? indices()[k] + 1 : 0);
     summary_.n = count_at(text_, "n", fewest);
@@ -398,8 +398,7 @@ const RowScores *Model::row_scores() const {
 
 void Model::write_info() {
     Json info = text_;
-    // The text has these keys if a caller passed the info of a loaded model to
-    // mercer_model_from_tensors.
+    // The text has these keys if a caller made the model from the info of a loaded one.
     for (const char *here : {"missing", "changed"}) info.erase(here);
     if (!changed_.empty()) info["changed"] = changed_;
     if (missing_.empty())

@@ -126,8 +126,8 @@ void need_finite(const Json &text, const Tensors &tensors);
 // Reading and writing models (model/file.cpp).
 Json parse_model_text(const std::string &text, const std::string &what); // E_MODEL: not JSON, or nested too deeply
 void write_model(const Model &model, const ByteSink &sink);
-// The checksum of the header of the model's file, which covers the report and, by their own
-// checksums, all arrays: 8 hexadecimal digits, the `crc32` of its __metadata__.
+// Returns the checksum of the header of the model's file: 8 hexadecimal digits, the `crc32` in its
+// __metadata__. It covers the report and, through their own checksums, all arrays.
 std::string digest_of(const Model &model);
 std::shared_ptr<const Model> read_model(const ByteSource &source, int64_t known_size, const std::string &what,
                                         Registry &registry, const RunSettings &settings);

@@ -22,10 +22,10 @@ class RowScores {
 
     static constexpr int64_t most_columns = 256, most_components = 64;
 };
-// Returns nullptr if this path cannot serve the model: its kernel is not a single fused leaf
-// (gram/fused.h) of weight 1, its centres are not dense rows, it has a denominator or no
-// components, too many columns or components, centres of more than 64 MiB, or it needs more memory
-// than the budget of the context.
+// Returns nullptr if this path cannot serve the model: if its kernel is not a single fused leaf
+// (gram/fused.h) of weight 1; if its centres are not dense rows; if it has a denominator, no
+// components, or too many columns or components; if its centres and coefficients exceed 64 MiB; or
+// if the budget of the context does not suffice.
 std::unique_ptr<const RowScores> make_row_scores(const Model &model);
 
 } // namespace mercer

@@ -11,7 +11,8 @@ using Tensors = std::map<std::string, Tensor>;
 // otherwise the eigenvalues; nullptr if it has neither.
 const Tensor *variances_of(const Tensors &tensors);
 
-// Returns a row-major tensor whose entries are not set. vector: with one dimension; cols is then 1.
+// Returns a row-major tensor whose entries are not set. vector: the shape has one dimension; cols
+// must then be 1.
 template <class T>
 Tensor make_tensor(int64_t rows, int64_t cols, bool vector = false);
 template <class T>

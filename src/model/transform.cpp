@@ -119,7 +119,8 @@ void put_residual(const Model &model, const OutputOptions &, int64_t row, const 
 // ---- the pass that computes the values of all rows
 
 // The first column of each part in W = [A, v, nu, w / n]; -1 for a part that no operation needs or
-// the model does not have. r: the number of columns of A, which come first; count: of all columns.
+// the model does not have. r: the number of columns of A, which come first; count: the number of
+// all columns.
 struct Columns {
     int64_t r = 0, v = -1, nu = -1, w = -1, count = 0;
     Columns(const Model &model, unsigned needs) {

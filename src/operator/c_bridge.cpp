@@ -32,7 +32,10 @@ int32_t apply_rough_c(const mercer_operator *op, mercer_task *task, mercer_range
     });
 }
 int32_t dense_c(const mercer_operator *op, mercer_task *task, double *a, int64_t lda) {
-    return task->guard([&] { self_of(op).dense(task->run, a, lda); });
+    return task->guard([&] {
+        if (lda < op->n) fail(MERCER_E_PLUGIN, "dense: lda = %" PRId64 ", must be >= n = %" PRId64, lda, op->n);
+        self_of(op).dense(task->run, a, lda);
+    });
 }
 int32_t diagonal_c(const mercer_operator *op, mercer_task *task, double *d) {
     return task->guard([&] { self_of(op).diagonal(task->run, d); });

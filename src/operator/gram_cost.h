@@ -33,10 +33,9 @@ Need need_of(const Run &run, const Expression &kernel, const Source &source, int
     return gram_need<T>(run, m, columns, tiles_of<T>(kernel, source));
 }
 
-// What the service `gram` of plugin.h keeps of the kernel matrix between passes (store), and the
-// bytes of what is kept and of one call with `columns` columns together. The decision depends on
-// the limit of the budget, and not on what is left of it, so that a forecast and the fit decide
-// alike.
+// store: what the service `gram` of plugin.h keeps of the kernel matrix between passes. bytes: the
+// memory of what is kept, plus that of one call with `columns` columns. The decision depends on the
+// limit of the budget, and not on what is left of it, so that a forecast and the fit decide alike.
 struct GramService {
     Store store;
     Bytes bytes;

@@ -1,4 +1,4 @@
-// The only maker of base operators: the kernel matrix of given rows, according to a plan.
+// All base operators are made here: the kernel matrix of given rows, according to a plan.
 #pragma once
 #include "gram.h"
 #include "paired.h"

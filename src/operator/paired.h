@@ -3,7 +3,8 @@
 
 namespace mercer {
 
-// An operator and a cheaper one for the same matrix, which has the rounding errors of f32.
+// Two operators for the same matrix: an exact one, and a cheaper one with the rounding errors of
+// f32.
 class PairedOperator : public Operator {
   public:
     PairedOperator(const Operator &exact, const Operator &rough)

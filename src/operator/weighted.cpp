@@ -1,4 +1,4 @@
-// The columns and the row squares of A = P S K S P.
+// Computes the columns and the row squares of A = P S K S P (weighted.h).
 //
 // With w = s^2, W = sum w, mu = K w / W and mubar = w^T mu / W,
 //

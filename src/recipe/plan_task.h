@@ -16,9 +16,9 @@ struct PlanTask {
     int64_t budget_left;  // bytes of the budget that the lift may use
     bool rows;            // centres are rows of the data; otherwise new points, which need a factor of their own
     int64_t handed;       // bytes of the factor that the reducer hands to the lift; 0: none
-    double tol = 0;       // tolerance of the solver that `auto` needs; 0: that of the recipe
+    double tol = 0;       // the tolerance that `auto` needs of the solver; 0: that of the recipe
     // Rough products and start vectors may be computed in f32, as in Prepared. Forecasts have not
-    // read the data, and assume so.
+    // read the data, and assume that they may.
     bool f32_serves = true;
     bool represents_rows = false; // the weight of each centre is the total weight of the rows assigned to it
 };

@@ -141,8 +141,8 @@ std::vector<Recipe::Row> Recipe::rows() {
     return out;
 }
 
-// Finds a row by its full name. The last word of the name suffices if no other row ends in it, or
-// if among those that do, one has the flag MERCER_SHORT.
+// Finds a row by its full name. The last word of the name suffices if only one row ends in it, or
+// if one of the rows that end in it has the flag MERCER_SHORT.
 Recipe::Row Recipe::find(const std::string &asked) {
     std::string name = plain(asked);
     std::vector<Row> all = rows(), shorts;
@@ -162,6 +162,10 @@ Recipe::Row Recipe::find(const std::string &asked) {
     for (size_t i = 0, n = known.size(); i < n; ++i)
         if (known[i].find('.') != std::string::npos) known.push_back(tail_of(known[i]));
     refuse_elsewhere(name);
+    // If an own row ends in the same word, the nearest own names help more than other plugins.
+    const bool near = std::any_of(all.begin(), all.end(),
+                                  [&](const Row &row) { return plain(tail_of(row.name())) == plain(tail_of(name)); });
+    if (!near && !is_operation()) refuse_other_plugins(name);
     fail_unknown("parameter", asked, known);
 }
 
@@ -183,6 +187,39 @@ void Recipe::refuse_elsewhere(const std::string &name) const {
             if (&other != derivation_ && (plain(param.row.name) == name || plain(tail_of(param.row.name)) == name))
                 fail(MERCER_E_NAME, "%s applies to the operation '%s'; '%s' does not accept it", param.row.name,
                      other.name, own);
+}
+
+// If plugins that this recipe does not use have a row of this name, fails with E_NAME and lists
+// them.
+void Recipe::refuse_other_plugins(const std::string &name) const {
+    std::vector<Kind> kinds;
+    if (kernel_) kinds.push_back(Kind::kernel);
+    if (method_ || (derivation_ && derivation_->reducer)) kinds.push_back(Kind::reducer);
+    if (lift_of(*this).solves) kinds.push_back(Kind::solver);
+    for (Kind kind : kinds) {
+        const std::string part = kind_name(kind);
+        std::vector<std::string> owners;
+        for (const Registry::Listing &one : registry_->list(kind)) {
+            std::shared_ptr<const Plugin> plugin = one.loaded;
+            try {
+                if (!plugin) plugin = registry_->find(kind, one.name);
+            } catch (const Error &) {
+                continue; // a refused plugin has no parameters
+            }
+            for (const mercer_param &param : plugin->params->rows())
+                if (plain(param.row.name) == name || plain(part + "." + param.row.name) == name) {
+                    owners.push_back(one.name);
+                    break;
+                }
+        }
+        if (owners.empty()) continue;
+        std::string list;
+        constexpr size_t most = 6;
+        for (size_t k = 0; k < std::min(owners.size(), most); ++k) list += (k > 0 ? ", " : "") + owners[k];
+        if (owners.size() > most) list += ", ...";
+        fail(MERCER_E_NAME, "'%s' is a parameter of the %s%s %s; here %s = %.100s", name.c_str(), part.c_str(),
+             owners.size() > 1 ? "s" : "", list.c_str(), part.c_str(), core_.get(core_.table().find(part)).c_str());
+    }
 }
 
 // Fails if output.components is a share, such as 0.9, instead of a number of components. The

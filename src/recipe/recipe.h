@@ -18,12 +18,12 @@ class Recipe {
 
     bool is_method() const { return method_ != nullptr; }
     const Method *method() const { return method_; }             // nullptr: the recipe is not of a method
-    bool is_operation() const { return !operations_.empty(); }   // true: of output operations
+    bool is_operation() const { return !operations_.empty(); }   // true: the recipe is of output operations
     const Operations &operations() const { return operations_; } // several if the name was such as "scores,t2"
     const Derivation *derivation() const { return derivation_; } // nullptr: the recipe is not of a derivation
-    // Which function takes this recipe, for messages: "'compress' is a derivation, for ...".
+    // Says, for messages, which function takes this recipe: "'compress' is a derivation, for ...".
     std::string who_takes() const;
-    // Only if is_operation().
+    // options() may be called only if is_operation(), values() only otherwise.
     const OutputOptions &options() const { return *static_cast<const OutputOptions *>(core_.values()); }
     const CoreValues &values() const { return *static_cast<const CoreValues *>(core_.values()); }
     const Expression &kernel() const { return *kernel_; }                     // only if is_method()
@@ -58,6 +58,7 @@ class Recipe {
     Row find(const std::string &name);
     bool has_core_row(size_t index) const;
     void refuse_elsewhere(const std::string &name) const;
+    void refuse_other_plugins(const std::string &name) const;
     void refuse_share(const Row &row, const std::string &text) const;
     void set_part(const std::string &part, const std::string &value);
     const char *default_reducer() const;
@@ -67,8 +68,8 @@ class Recipe {
     Operations operations_;
     const Derivation *derivation_ = nullptr;
     const Method *method_ = nullptr;
-    Params core_; // with CoreValues; in recipes of output operations, with OutputOptions
-    Params own_;  // of rows that only this derivation has
+    Params core_; // its values are an OutputOptions if is_operation(), and a CoreValues otherwise
+    Params own_;  // the rows that only this derivation has
     std::shared_ptr<Expression> kernel_;
     std::shared_ptr<const Plugin> reducer_, solver_;
     Params reducer_params_, solver_params_;
@@ -82,7 +83,9 @@ const T &derivation_values(const Recipe &recipe) {
     return *static_cast<const T *>(recipe.derivation_params().values());
 }
 
-const LiftTraits &lift_of(const Recipe &recipe);     // if the recipe is of a derivation: a lift without any trait
-const DriverTraits &driver_of(const Recipe &recipe); // if the recipe is not of a method: a driver without any trait
+// If the recipe is of a derivation, lift_of returns a lift for which all traits are false. If it is
+// not of a method, driver_of returns such a driver.
+const LiftTraits &lift_of(const Recipe &recipe);
+const DriverTraits &driver_of(const Recipe &recipe);
 
 } // namespace mercer

@@ -104,7 +104,8 @@ void solve(const Plugin &plugin, const BitsOperator &bits, bool centred, const o
     for (int64_t j = 0; j < r; ++j) {
         double error = 0;
         for (int64_t i = 0; i < n; ++i)
-            error = std::max(error, std::fabs(y.column(j)[i] - values[static_cast<size_t>(j)] * vectors.column(j)[i]));
+            error = oracle::larger(error,
+                                   std::fabs(y.column(j)[i] - values[static_cast<size_t>(j)] * vectors.column(j)[i]));
         CHECK(error <= 1e-9 * values[0]);
         CHECK(std::fabs(values[static_cast<size_t>(j)] - exact[static_cast<size_t>(j)]) <= 1e-9 * values[0]);
     }

@@ -93,9 +93,9 @@ static void diffusion_map(mercer_context *ctx) {
     mercer_model_destroy(model);
 }
 
-/* KSLS: approximates the kernel values of a query q with all N rows by those with M chosen rows R,
- * khat(q) = m^T k_R(q), with the coefficients m = K_RR^-1 K_RN. The kernel values come from a
- * callback on indices. */
+/* KSLS approximates the kernel values of a query q with all N rows from its kernel values with M
+ * chosen rows R: khat(q) = m^T k_R(q), with the coefficients m = K_RR^-1 K_RN. The kernel values
+ * come from a callback on indices. */
 typedef struct index_space {
     int queries; /* 1: i is the number of a query, and query i is point i + 5 */
     int64_t calls;
@@ -182,8 +182,8 @@ static void random_features(mercer_context *ctx) {
     mercer_model_destroy(model);
 }
 
-/* A model of fewer centres, made by random rounding. A sparse B replaces A, and b is replaced by b
- * + kappa (B - A)^T 1. */
+/* A model of fewer centres, made by random rounding of the coefficients. A sparse B replaces A, and
+ * b' = b + kappa (B - A)^T 1 replaces b, where kappa = 1/2 is the middle of the range of k. */
 static void rounded(mercer_context *ctx) {
     mercer_data *data = rows_of(ctx, x, N, D);
     mercer_recipe *recipe = RECIPE(ctx, "sigma", "0.8", "components", "1");

@@ -33,29 +33,29 @@ static void large(mercer_context *ctx, mercer_recipe *recipe) {
     mercer_run tight = {.struct_size = sizeof tight, .memory = INT64_C(200) << 20},
                wide = {.struct_size = sizeof wide, .memory = INT64_C(4) << 30};
     mercer_forecast forecast = {.struct_size = sizeof forecast};
-    mercer_model *streamed = NULL, *stored = NULL;
+    mercer_model *of_tight = NULL, *of_wide = NULL;
     OK(mercer_recipe_forecast(recipe, data, &wide, &forecast));
     /* The fit streams even with enough memory, because with few columns kernel values are
      * recomputed as fast as stored ones are read. */
     CHECK(forecast.streams);
     OK(mercer_recipe_forecast(recipe, data, &tight, &forecast));
     CHECK(forecast.streams && forecast.bytes.most <= (double)tight.memory);
-    OK(mercer_model_fit(&streamed, recipe, data, &tight));
-    double peak = info_number(streamed, "/peak_bytes");
-    fprintf(stderr, "n = %d streamed: %.2f s, peak %.0f MiB, forecast %.0f MiB\n", LARGE,
-            info_number(streamed, "/timings/total"), peak / 0x1p20, forecast.bytes.most / 0x1p20);
+    OK(mercer_model_fit(&of_tight, recipe, data, &tight));
+    double peak = info_number(of_tight, "/peak_bytes");
+    fprintf(stderr, "n = %d under 200 MiB: %.2f s, peak %.0f MiB, forecast %.0f MiB\n", LARGE,
+            info_number(of_tight, "/timings/total"), peak / 0x1p20, forecast.bytes.most / 0x1p20);
     CHECK(peak <= (double)tight.memory && peak <= forecast.bytes.most);
-    OK(mercer_model_fit(&stored, recipe, data, &wide));
-    fprintf(stderr, "n = %d stored: %.2f s\n", LARGE, info_number(stored, "/timings/total"));
+    OK(mercer_model_fit(&of_wide, recipe, data, &wide));
+    fprintf(stderr, "n = %d under 4 GiB: %.2f s\n", LARGE, info_number(of_wide, "/timings/total"));
     const char *const tensors[] = {"C", "A", "b", "lambda", "nu", "w", "shift.1"};
     for (int t = 0; t < COUNT(tensors); t++) {
-        mercer_view a = tensor_of(streamed, tensors[t]), b = tensor_of(stored, tensors[t]);
+        mercer_view a = tensor_of(of_tight, tensors[t]), b = tensor_of(of_wide, tensors[t]);
         CHECK(a.dtype == b.dtype && a.rows == b.rows && a.cols == b.cols);
         CHECK(memcmp(a.data, b.data, (size_t)(a.rows * a.cols) * 8) == 0);
     }
-    CHECK(summary_of(streamed).total_variance == summary_of(stored).total_variance);
-    mercer_model_destroy(streamed);
-    mercer_model_destroy(stored);
+    CHECK(summary_of(of_tight).total_variance == summary_of(of_wide).total_variance);
+    mercer_model_destroy(of_tight);
+    mercer_model_destroy(of_wide);
     mercer_data_destroy(data);
 }
 

@@ -95,6 +95,9 @@ static inline void scores_of(mercer_model *model, mercer_data *data, double *out
     OK(mercer_model_transform(model, NULL, data, &view, 1, NULL));
 }
 
+/* Returns the larger of two numbers, or NaN if one of them is NaN. fmax drops NaN. */
+static inline double larger(double a, double b) { return a >= b || isnan(a) ? a : b; }
+
 /* Computes f(q) = A^T k(C, q) - b in plain loops, from the model's tensors and the kernel values k
  * (count x m). Returns the largest difference from `scores`. */
 static inline double expansion_error(mercer_model *model, const double *k, const double *scores, int64_t count) {
@@ -105,7 +108,7 @@ static inline double expansion_error(mercer_model *model, const double *k, const
         for (int64_t j = 0; j < s.r; j++) {
             double f = -b[j];
             for (int64_t c = 0; c < s.m; c++) f += a[c * s.r + j] * k[i * s.m + c];
-            worst = fmax(worst, fabs(f - scores[i * s.r + j]));
+            worst = larger(worst, fabs(f - scores[i * s.r + j]));
         }
     return worst;
 }
@@ -126,7 +129,7 @@ static inline double eigen_error(mercer_model *model, const double *k) {
             norm += a[i * s.r + j] * a[i * s.r + j];
         }
         for (int64_t i = 0; i < s.m; i++)
-            worst = fmax(worst, fabs(y[i] - mean - (double)s.n * lambda[j] * a[i * s.r + j]) / sqrt(norm));
+            worst = larger(worst, fabs(y[i] - mean - (double)s.n * lambda[j] * a[i * s.r + j]) / sqrt(norm));
         /* The component has unit length in feature space. */
         NEAR(norm * (double)s.n * lambda[j], 1, 1e-8);
     }

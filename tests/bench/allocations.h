@@ -1,5 +1,5 @@
-// allocations.h - the number of calls so far by which this process has asked for memory: malloc and
-// its family, and mmap.
+// allocations.h - counts the calls of malloc and its family, and of mmap, that this process has
+// made so far.
 #pragma once
 
 #include <cstdint>

@@ -63,8 +63,8 @@ struct Row {
     std::string name, what;
     std::function<double()> ours, limit; // each returns the seconds of one run
     double allowed = NONE;               // the largest ratio of our seconds to those of the limit
-    // Whether `limit` is code of this bench. It then also serves as the probe, which shows whether
-    // the machine is quiet.
+    // True if `limit` is code of this bench. `limit` then also serves as the probe, which shows
+    // whether the machine is quiet.
     bool physical = true;
     int rounds = 0; // number of rounds; 0: as many as the options demand
     std::vector<Contestant> peers;

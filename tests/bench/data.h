@@ -33,8 +33,8 @@ Table<T> cube(int64_t n, int64_t d, uint64_t seed);
 template <class T>
 double median_distance(const Table<T> &x, uint64_t seed);
 
-// npy files of version 1.0, row-major. read_npy converts f4, f8 and u1 to T. Both throw
-// std::runtime_error.
+// npy files of version 1.0, row-major. read_npy converts f4, f8 and u1 to T. Both functions throw
+// std::runtime_error if they fail.
 template <class T>
 void write_npy(const std::string &path, const Table<T> &x);
 template <class T>

@@ -18,7 +18,8 @@ char *openblas_get_config(void);
 namespace limit {
 namespace {
 
-// A strip of a tile is written once and read by two products. It stays in L2 meanwhile.
+// A tile is computed in strips. A strip is written once, and stays in the L2 cache while up to two
+// products read it.
 constexpr int64_t TILE = 256, STRIP = 64;
 
 double seconds_of(const auto &work) {

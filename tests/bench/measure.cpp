@@ -12,8 +12,8 @@ namespace {
 // this factor.
 constexpr double STEADY = 1.15;
 constexpr int ATTEMPTS = 5;
-// A peer whose best run takes this many seconds runs three times at most. A peer that is only
-// printed runs twice at most.
+// A peer whose best run takes at least this many seconds runs at most three times. A peer that is
+// only printed runs at most twice.
 constexpr double SLOW = 5;
 
 double probe(const Row &row, const Options &options) {

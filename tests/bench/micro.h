@@ -199,7 +199,7 @@ inline void add_columns(int64_t m, int64_t k, const T *a, int64_t row_step, int6
 }
 
 // Computes c += a b in the same way for c of m x n, where n is a multiple of a vector's length. The
-// registers hold 2 ROWS sums at a time.
+// registers hold at most 2 ROWS vectors of sums at a time.
 template <class T>
 inline void multiply_add(int64_t m, int64_t n, int64_t k, const T *a, int64_t row_step, int64_t step, const T *b,
                          int64_t ldb, T *c, int64_t ldc) {

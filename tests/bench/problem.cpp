@@ -90,7 +90,7 @@ double residual_of(const Problem<T> &problem, const mercer::Model &model) {
             norm += v[i * r + j] * v[i * r + j];
             error += std::pow(y[i * r + j] - mean - static_cast<double>(n) * values[j] * v[i * r + j], 2);
         }
-        worst = std::max(worst, std::sqrt(error / norm) / (static_cast<double>(n) * values[0]));
+        worst = larger(worst, std::sqrt(error / norm) / (static_cast<double>(n) * values[0]));
     }
     return worst;
 }

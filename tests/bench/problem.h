@@ -46,11 +46,15 @@ inline mercer::Recipe recipe_of(Bench &bench, const std::string &method, double 
 
 inline Json report_of(const mercer::Model &model) { return Json::parse(model.info()); }
 
+// Returns the larger of two numbers, or NaN, which counts as missed, if one of them is NaN. std::max
+// may drop NaN.
+inline double larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
+
 // Returns the largest relative error of the eigenvalues, or INFINITY if some of them are missing.
 inline double eigenvalue_error(const std::vector<double> &values, const std::vector<double> &exact) {
     double worst = values.size() < exact.size() ? INFINITY : 0;
     for (size_t j = 0; j < std::min(values.size(), exact.size()); ++j)
-        worst = std::max(worst, std::fabs(values[j] / exact[j] - 1));
+        worst = larger(worst, std::fabs(values[j] / exact[j] - 1));
     return worst;
 }
 

@@ -52,8 +52,9 @@ void kmeans(Bench &bench, Row &row, bool cubic) {
     bench.against(row, bench.python, "scikit-learn KMeans, lloyd", 1, "kmeans", problem->path, numbers);
 }
 
-// Compares the time of a reducer with that of as many kernel values as its report counts, measured
-// on the values between all rows and 512 centres.
+// Compares the time of a reducer with the time that its kernel values alone would take. Their
+// number comes from the report, and the time of one value from those between all rows and 512
+// centres.
 void by_kernel(Bench &bench, Row &row, const std::string &reducer, double allowed, Settings more) {
     const int64_t m = bench.centres(M);
     auto problem = std::make_shared<Problem<float>>(bench, row, data_of<float>(bench, false), SIGMA);

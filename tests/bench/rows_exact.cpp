@@ -23,11 +23,8 @@ double seconds_of_fit(const mercer::Recipe &recipe, const Problem<T> &problem, c
 // Returns max_j |lambda_j / exact_j - 1|, where the exact eigenvalues come from ARPACK on the
 // stored f64 matrix.
 double eigenvalue_error(Bench &bench, const Json &report, const std::string &path) {
-    const std::vector<double> exact = bench.python.ask("eigenvalues", path, {SIGMA, double(R)}).values;
-    double worst = 0;
-    for (size_t j = 0; j < exact.size(); ++j)
-        worst = std::max(worst, std::fabs(report["eigenvalues"].at(j).get<double>() / exact[j] - 1));
-    return worst;
+    return ::eigenvalue_error(report["eigenvalues"].get<std::vector<double>>(),
+                              bench.python.ask("eigenvalues", path, {SIGMA, double(R)}).values);
 }
 
 // Runs a first fit, which is not timed, and checks its memory and its residual. Returns its report,
@@ -138,7 +135,7 @@ void million(Bench &bench, Row &row) {
     auto passes = std::make_shared<Passes>(*problem, report, bench.options.tiny ? 1 : 100);
     double residual = 0;
     for (const Json &value : report["residuals"])
-        residual = std::max(residual, value.get<double>() / (report["eigenvalues"].at(0).get<double>() * double(n)));
+        residual = larger(residual, value.get<double>() / (report["eigenvalues"].at(0).get<double>() * double(n)));
     row.checks.push_back({"residual / lambda_1, as reported", residual, 1e-5});
     row.checks.push_back({"passes", double(passes->count()), 3});
     row.rounds = 1;

@@ -17,7 +17,7 @@ double largest_error(const Table<T> &x, double sigma, const Fresh<T> &k) {
             r2 += by * by;
         }
         const auto exact = static_cast<double>(std::exp(-r2 / (2 * static_cast<long double>(sigma * sigma))));
-        worst = std::max(worst, std::fabs(static_cast<double>(k[i * x.n + j]) - exact));
+        worst = larger(worst, std::fabs(static_cast<double>(k[i * x.n + j]) - exact));
     }
     return worst;
 }

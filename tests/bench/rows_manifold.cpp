@@ -1,5 +1,6 @@
-// Benchmark rows for diffusion maps and spectral clustering: full fits, which are compared with the
-// limit of their passes, and fits through a reducer.
+// Benchmark rows for diffusion maps and spectral clustering: fits of all rows, whose time is
+// compared with the least time that this machine needs for the same passes (problem.h), and fits
+// through a reducer.
 #include "problem.h"
 
 namespace {

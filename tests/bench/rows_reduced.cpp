@@ -77,16 +77,18 @@ mercer::Recipe projected(Bench &bench, double sigma, int64_t m, int64_t rows) {
                       {"output.components", std::to_string(R)}});
 }
 
-// Returns the largest relative error of an eigenvalue that its certified bounds allow. Eigenvalues
-// whose lower bound is not positive are ignored.
+// Returns the largest relative error of an eigenvalue that its certified bounds allow. It is INFINITY
+// if a lower bound is not positive, or if no eigenvalue has bounds.
 double left_open(const Json &report) {
     double worst = 0;
+    bool any = false;
     for (const Json &entry : report["certificates"]) {
         if (entry["name"] != "eigenvalue") continue;
+        any = true;
         const double value = entry["value"], lower = entry["lower"], upper = entry["upper"];
-        worst = std::max(worst, std::max(upper - value, value - lower) / (lower > 0 ? lower : NAN));
+        worst = larger(worst, lower > 0 ? larger(upper - value, value - lower) / lower : INFINITY);
     }
-    return worst;
+    return any ? worst : INFINITY;
 }
 
 // Returns a recipe of the second strategy that certifies the accuracy. If `auto` took this

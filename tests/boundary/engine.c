@@ -41,7 +41,7 @@ static void has_rank(double *x, int64_t n, int64_t rank, double variance) {
         double *scores = calloc((size_t)(n * (rank + 1)), sizeof *scores);
         mercer_view out = doubles(scores, n, rank);
         MUST(mercer_model_transform(model, NULL, data, &out, 1, NULL));
-        double sum = 0; /* of squared scores: n times the total variance, because the model has all components */
+        double sum = 0; /* of squared scores; it is n times the total variance, as the model has all components */
         for (int64_t i = 0; i < n * rank; i++) sum += scores[i] * scores[i];
         assert_true(fabs(sum / (double)n - variance) <= 1e-9);
         free(scores);

@@ -1,6 +1,6 @@
-/* Checks that mercer_data_read returns the rows that were given in any form, and that
- * mercer_row_check accepts the same values as mercer_recipe_set and refuses others with the same
- * messages. */
+/* Checks that mercer_data_read returns the rows of the data, whatever form they were given in, and
+ * that mercer_row_check accepts the same values as mercer_recipe_set and refuses others with the
+ * same messages. */
 #include "temp_folder.h"
 
 #include <math.h>
@@ -165,8 +165,8 @@ static void from_npy_files(void **state) {
     }
 }
 
-/* A missing value is read as NaN, and refused for integers. If a label is a number or missing, the
- * facts list the value of each label. */
+/* A missing value is read as NaN into floats, and reading it into integers is refused. If a label is
+ * a number or missing, the facts contain the values of the labels in addition to their texts. */
 static void from_csv(void **state) {
     (void)state;
     static const char text[] = "a,b,kind\n1,2,x\n3,NA,\n5,6,2.5\n7,8,x\n";
@@ -262,8 +262,8 @@ static void row_checks(void **state) {
                 char text[1024];
                 snprintf(text, sizeof text, "%s", mercer_last_error());
                 const int32_t judged = mercer_row_check(&row, values[v]);
-                /* For a fraction as the number of components, the recipe also suggests
-                 * output.variance. */
+                /* If the number of components is a share such as 0.5, mercer_recipe_set answers with
+                 * another text, which suggests output.variance. */
                 if (set && !strstr(text, "did you mean output.variance"))
                     assert_string_equal(text, mercer_last_error());
                 assert_int_equal(judged, set);

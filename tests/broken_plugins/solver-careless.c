@@ -1,23 +1,28 @@
 /* solver-careless.c - decomposes the whole matrix with eigh, and makes the mistake that its
  * parameter selects. */
+#include <math.h>
 #include <mercer/plugin.h>
 
 typedef struct careless {
     int32_t fault;
 } careless;
 
-enum { NONE, VECTORS, LENGTH, ORDER, EAGER, NEARLY, HONEST };
+enum { NONE, VECTORS, LENGTH, ORDER, DIMENSION, BLOCK, NEGATIVE, COST, EAGER, NEARLY, HONEST };
 
 static const mercer_param rows[] = {
-    MERCER_PARAM_CHOICE(careless, fault, "none", "none|vectors|length|order|eager|nearly|honest", "", 0,
+    MERCER_PARAM_CHOICE(careless, fault, "none",
+                        "none|vectors|length|order|dimension|block|negative|cost|eager|nearly|honest", "", 0,
                         "what is wrong"),
 };
 
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, int64_t n,
                         const mercer_eigen_request *request, mercer_cost *out) {
-    (void)host, (void)task, (void)params;
+    (void)host, (void)task;
+    if (((const careless *)params)->fault == COST)
+        out->passes = -1;
+    else
+        out->passes = 1;
     out->bytes = 8 * n * (n + request->r) + 8 * n * (2 * n + 12);
-    out->passes = 1;
     return MERCER_OK;
 }
 
@@ -28,10 +33,12 @@ static int32_t solve(const mercer_host *host, mercer_task *task, const void *par
     double *a = host->alloc(task, 8 * n * n), *vectors = host->alloc(task, 8 * n * r);
     int32_t status;
     if (!a || !vectors) return MERCER_E_MEMORY;
+    if (fault == DIMENSION) return op->dense(op, task, a, 1);
+    if (fault == BLOCK && !host->block(task, op, -1)) return MERCER_E_PLUGIN;
     if ((status = op->dense(op, task, a, n)) || (status = host->progress(task, 0.5)) ||
         (status = host->eigh(task, n, a, n, r, out->values, vectors, n)))
         return status;
-    out->most_negative = out->values[r - 1];
+    out->most_negative = fault == NEGATIVE ? NAN : out->values[r - 1];
     out->passes = 1;
     out->converged = fault != HONEST;
     /* A solver that reports convergence may have residuals of up to ten times the tolerance.

@@ -3,8 +3,8 @@
 // also the first together with all that follow until the library's function returns. Every system
 // call fails with each error, or transfers fewer bytes than requested. Each time, a call that
 // fails must report the fault by the right status and text, the scenario must end with the same
-// result as without a fault, and no block or descriptor may be lost. A process
-// that ends at its fault is a defect as well; the next process continues after this fault.
+// result as without a fault, and no block or descriptor may be lost. A process that ends at its
+// fault counts as a defect as well; the next process continues after this fault.
 // faults SCENARIO first: each system call fails in a process that has made no call yet, when
 // modules are opened and threads are tested for the first time.
 #include "scene.h"

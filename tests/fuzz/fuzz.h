@@ -10,7 +10,8 @@
 #include <cstring>
 #include <initializer_list>
 
-// Must accept any input, and aborts only if the library breaks its contract.
+// Runs the target on one input. It must accept any bytes, and abort only if the library breaks its
+// contract.
 void fuzz_one(const uint8_t *bytes, size_t count);
 
 #define FUZZ_NEED(condition)                                                                                           \

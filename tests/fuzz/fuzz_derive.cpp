@@ -73,12 +73,6 @@ mercer_summary facts_of(mercer_model *model) {
     return facts;
 }
 
-void need_status(int32_t status) {
-    if (status != MERCER_OK)
-        need_refusal(status, {MERCER_E_ARGUMENT, MERCER_E_SHAPE, MERCER_E_VALUE, MERCER_E_DATA, MERCER_E_NUMERICAL,
-                              MERCER_E_UNSUPPORTED, MERCER_E_PLUGIN, MERCER_E_BUDGET, MERCER_E_MEMORY});
-}
-
 void operate(mercer_model *model, const Queries &queries, const char *name, const Values &values) {
     mercer_recipe *recipe = recipe_of(name, values);
     mercer_output output{};

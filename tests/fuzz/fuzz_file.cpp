@@ -23,7 +23,9 @@ void use(mercer_data *data) {
     FUZZ_NEED(mercer_recipe_set(recipe, "data.dtype", "f64") == MERCER_OK);
     std::vector<double> gram(static_cast<size_t>(facts.rows * facts.rows));
     mercer_view view{sizeof view, MERCER_F64, 0, facts.rows, facts.rows, facts.rows, 1, gram.data()};
-    mercer_recipe_kernel(recipe, data, nullptr, &view, nullptr); // may be refused for NaN or overflow
+    const int32_t status = mercer_recipe_kernel(recipe, data, nullptr, &view, nullptr);
+    if (status != MERCER_OK) // it may be refused for NaN or overflow
+        need_refusal(status, {MERCER_E_DATA, MERCER_E_NUMERICAL, MERCER_E_BUDGET, MERCER_E_MEMORY});
     std::vector<double> rows(static_cast<size_t>(facts.rows * facts.cols));
     const mercer_view all{sizeof all, MERCER_F64, 0, facts.rows, facts.cols, facts.cols, 1, rows.data()};
     FUZZ_NEED(mercer_data_read(data, &all, nullptr) == MERCER_OK);

@@ -26,11 +26,13 @@ void use(mercer_model *model) {
         mercer_output output{};
         output.struct_size = sizeof output;
         int64_t count = 0;
-        if (mercer_model_output(model, recipe, data, 0, &output, &count) == MERCER_OK &&
-            output.rows * output.cols < 1 << 20) {
+        const int32_t status = mercer_model_output(model, recipe, data, 0, &output, &count);
+        need_status(status);
+        if (status == MERCER_OK && output.rows * output.cols < 1 << 20) {
             std::vector<double> out(static_cast<size_t>(output.rows * output.cols + 1));
             mercer_view to{sizeof to, output.dtype, 0, output.rows, output.cols, output.cols, 1, out.data()};
-            mercer_model_transform(model, recipe, data, &to, 1, nullptr); // may be refused: NaN, other columns
+            // It may be refused: NaN, other columns.
+            need_status(mercer_model_transform(model, recipe, data, &to, 1, nullptr));
         }
         mercer_recipe_destroy(recipe);
     }

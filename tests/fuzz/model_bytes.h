@@ -67,6 +67,14 @@ inline mercer_model *read_bytes(const std::string &bytes, int32_t *status) {
     return model;
 }
 
+// Checks that an operation on an accepted model succeeded, or was refused for a reason that it may
+// have.
+inline void need_status(int32_t status) {
+    if (status != MERCER_OK)
+        need_refusal(status, {MERCER_E_ARGUMENT, MERCER_E_SHAPE, MERCER_E_VALUE, MERCER_E_DATA, MERCER_E_NUMERICAL,
+                              MERCER_E_UNSUPPORTED, MERCER_E_PLUGIN, MERCER_E_BUDGET, MERCER_E_MEMORY});
+}
+
 // Checks that the model can be written, and that the bytes can be read again.
 inline void need_writable(mercer_model *model) {
     std::string again;

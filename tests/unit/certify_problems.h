@@ -74,7 +74,7 @@ struct Problem {
     Options options;
     Dense k, l, e, d; // K is not centred; d is the diagonal of E
     Dense u, ru;      // U is n x p; ru = E U
-    Dense exact;      // the p largest eigenvalues of H K H; not centred: H = 1
+    Dense exact;      // the p largest eigenvalues of H K H, or of K if not centred
     RitzSpectrum all, spectrum;
     double norm = 0; // |E + eta|, computed only if requested or in f32
     double rounding() const { return tolerance::certificate(exact.empty() ? 0 : exact[0]); }

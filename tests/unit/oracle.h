@@ -22,6 +22,10 @@ struct Matrix { // row-major
 };
 using Vector = std::vector<double>;
 
+// Returns the larger of two numbers, or NaN if one of them is NaN. std::max may drop NaN, so that a
+// largest error would look small although a result is not a number.
+inline double larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
+
 class Numbers { // Knuth's linear congruential generator, not the one under test
   public:
     explicit Numbers(uint64_t seed) : state_(seed) {}

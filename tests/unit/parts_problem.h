@@ -98,14 +98,14 @@ struct Feed {
     int64_t at_once = 97;
     pthread_t owner = pthread_self();
     int64_t next_row = 0;
-    std::atomic<int64_t> passes{0}, read{0}, wrong{0};
+    std::atomic<int64_t> passes{0}, read{0}, calls{0}, wrong{0};
 
     explicit Feed(const Matrix &rows) : x(&rows) {}
     static int32_t next(void *user, int64_t first, int64_t capacity, void *buffer, int64_t *rows) {
         Feed &feed = *static_cast<Feed *>(user);
         const Matrix &x = *feed.x;
         *rows = std::max<int64_t>(std::min({capacity, feed.at_once, x.rows - first}), 0);
-        feed.passes += first == 0, feed.read += *rows;
+        feed.passes += first == 0, feed.read += *rows, ++feed.calls;
         if (!feed.any_order) {
             const bool continues = first == feed.next_row, begins = first == 0 && !(feed.once && feed.next_row > 0);
             feed.wrong += !pthread_equal(feed.owner, pthread_self()) || !(continues || begins);

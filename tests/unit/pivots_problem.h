@@ -63,7 +63,8 @@ Result result_of(const PartialCholesky<T> &factor, const Vector &weights = {}) {
     const int64_t n = factor.n(), m = factor.count();
     double largest = 0;
     for (int64_t i = 0; i < n; ++i)
-        if (weights.empty() || weights[static_cast<size_t>(i)] > 0) largest = std::max(largest, factor.residual()[i]);
+        if (weights.empty() || weights[static_cast<size_t>(i)] > 0)
+            largest = oracle::larger(largest, factor.residual()[i]);
     Result out{{factor.index(), factor.index() + m},
                Matrix(n, m),
                {factor.residual(), factor.residual() + n},

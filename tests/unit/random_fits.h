@@ -134,7 +134,7 @@ struct Truth {
     Vector lambda;                   // of the covariance operator, descending
     Matrix vectors;                  // column j: entries sqrt(p_i) f_j(x_i), scaled to length 1; empty: not requested
     Vector p;                        // weights, sum 1
-    double uncentred = 0, total = 0; // sum p k(x, x); the same minus |mean|^2 if centred
+    double uncentred = 0, total = 0; // uncentred: sum p k(x, x); total: less |mean|^2 if centred
 };
 
 inline Truth truth_of(const Data &data, bool vectors) {

@@ -16,7 +16,7 @@ using oracle::Matrix;
 using oracle::Vector;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-struct Rows { // f32: the coordinates are rounded to f32 and passed in f32
+struct Rows { // if f32 is set, the coordinates are rounded to f32 and passed in f32
     Matrix x;
     Vector weights;
     Matrix landmarks; // landmarks given as points; may be empty
@@ -54,7 +54,9 @@ struct Outcome {
     Matrix points;  // the centres
     std::map<std::string, double> report;
     mercer_cost cost{};
-    int64_t allocated = 0, bytes = 0; // of the reducer's arena; of the run at its peak, without the prepared rows
+    // allocated: bytes of the reducer's arena; bytes: peak memory of the run, without the prepared
+    // rows.
+    int64_t allocated = 0, bytes = 0;
 };
 
 template <class T>

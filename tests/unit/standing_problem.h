@@ -120,7 +120,8 @@ inline Truth truth_of(const oracle::Pair &k, const Matrix &x, const Vector &p, c
     const double mmd = oracle::dot(exact.data(), p.data(), x.rows) - 2 * oracle::dot(reduced.data(), p.data(), x.rows) +
                        oracle::dot(own.data(), w.data(), c.rows);
     out.mmd = std::sqrt(std::max(mmd, 0.0));
-    for (size_t i = 0; i < exact.size(); ++i) out.density = std::max(out.density, std::fabs(exact[i] - reduced[i]));
+    for (size_t i = 0; i < exact.size(); ++i)
+        out.density = oracle::larger(out.density, std::fabs(exact[i] - reduced[i]));
     Matrix xx = weighed(kxx, p, p, centred), cc = weighed(kcc, w, w, centred);
     out.covariance = std::sqrt(std::max(square(xx) - 2 * square(weighed(kxc, p, w, centred)) + square(cc), 0.0));
     out.data = spectrum(xx, a.rows > 0), out.model = spectrum(cc, false);
@@ -151,14 +152,15 @@ inline Truth truth_of(const oracle::Pair &k, const Matrix &x, const Vector &p, c
     return out;
 }
 
-// Checks the entries of a report against the truth: a bound must not be below the true value, and a
-// measured value must equal it up to rounding. u: unit roundoff of kernel values. Counts the
-// entries in `count`. An entry of the kind "certain" that is wrong fails the test; returns the
-// number of the other entries that are wrong.
+// What check() has counted in all reports so far.
 struct Count {
     std::map<std::string, int64_t> by;
     int64_t applicable = 0, measured = 0, claims = 0;
 };
+// Checks the entries of a report against the truth: a bound must not be below the true value, and a
+// measured value must equal it up to rounding. u: unit roundoff of kernel values. Adds the numbers
+// of entries to `count`. An entry of the kind "certain" that is wrong fails the test; returns the
+// number of the other entries that are wrong.
 inline int64_t check(const Json &entries, const Truth &truth, double u, Count &count) {
     // A value such as the MMD is the root of a difference. An error u of this difference can become
     // an error sqrt(u) of the root.
@@ -168,16 +170,18 @@ inline int64_t check(const Json &entries, const Truth &truth, double u, Count &c
         const std::string name = entry["name"], by = entry.value("by", "");
         const size_t j = entry.value("component", size_t{0});
         ++count.by[name + " " + by], ++count.claims;
-        auto at = [j](const Vector &of) { return j < of.size() ? of[j] : NAN; };
-        const double value = entry["value"], of = name == "mmd"           ? truth.mmd
-                                                  : name == "covariance"  ? truth.covariance
-                                                  : name == "eigenvalues" ? truth.eigenvalues
-                                                  : name == "density"     ? truth.density
-                                                  : name == "eigenvalue"  ? at(truth.data)
-                                                  : name == "projection"  ? at(truth.projection)
-                                                  : name == "excess"      ? at(truth.excess)
-                                                                          : NAN;
-        if (std::isnan(of)) continue;
+        auto at = [j](const Vector &of) { return j < of.size() ? &of[j] : nullptr; };
+        const double *known = name == "mmd"           ? &truth.mmd
+                              : name == "covariance"  ? &truth.covariance
+                              : name == "eigenvalues" ? &truth.eigenvalues
+                              : name == "density"     ? &truth.density
+                              : name == "eigenvalue"  ? at(truth.data)
+                              : name == "projection"  ? at(truth.projection)
+                              : name == "excess"      ? at(truth.excess)
+                                                      : nullptr;
+        if (!known) continue;
+        const double value = entry["value"], of = *known;
+        TEST_ASSERT_FALSE_MESSAGE(std::isnan(of), name.c_str()); // a weight or a score of the model is NaN
         bool holds = value * value >= of * of * (1 - 1e-9) - 1e-15;
         if (name == "eigenvalue") holds = entry["lower"] <= of + 1e-14 && of - 1e-14 <= entry["upper"];
         if (name == "excess") holds = value >= of - 1e-13;

@@ -34,7 +34,7 @@ const Case cases[] = {
 bool is_nearest(const Matrix &x, const Matrix &c, int64_t row, int64_t centre) {
     const double own = oracle::sqdist(x.row(row), c.row(centre), x.cols);
     for (int64_t j = 0; j < c.rows; ++j)
-        if (oracle::sqdist(x.row(row), c.row(j), x.cols) < own - 1e-6) return false;
+        if (!(oracle::sqdist(x.row(row), c.row(j), x.cols) >= own - 1e-6)) return false;
     return true;
 }
 

@@ -145,8 +145,9 @@ void test_eigh_special() {
     }
 }
 
-// The matrix is the identity, or 1 - 1 1^T / n if `centred`, so that all eigenvalues are 1, except
-// one that is 0 if `centred`. dsyevr alone would find fewer eigenpairs than requested.
+// The matrix is the identity I or, if `centred`, I - e e^T / n with a vector e of ones. All its
+// eigenvalues are 1, except one that is 0 if `centred`. dsyevr alone would find fewer eigenpairs
+// than requested.
 void test_eigh_equal() {
     for (int64_t n : {40, 300, 700})
         for (bool centred : {false, true}) {
@@ -157,7 +158,7 @@ void test_eigh_equal() {
             eigh_top(n, a.data(), n, r, values.data(), vectors.data(), n);
             for (int64_t j = 0; j < r; ++j) {
                 TEST_ASSERT_DOUBLE_WITHIN(slack, 1, values[static_cast<size_t>(j)]);
-                double sum = 0; // A v = v - mean (1^T v) 1
+                double sum = 0; // A v = v - mean (e^T v) e
                 for (int64_t i = 0; i < n; ++i) sum += vectors[static_cast<size_t>(i + j * n)];
                 TEST_ASSERT_DOUBLE_WITHIN(slack, 0, mean * sum);
                 for (int64_t k = 0; k <= j; ++k)

@@ -33,8 +33,8 @@ std::vector<double> top(int64_t n, std::vector<double> a, int64_t r, std::vector
 }
 
 // Returns the r largest eigenvalues of the covariance of the points whose kernel matrix is K, where
-// row i is present c_i times. With c divided by its sum and S = diag(sqrt c), they are the
-// eigenvalues of S (1 - 1 c^T) K (1 - c 1^T) S.
+// row i is present c_i times. With c divided by its sum, S = diag(sqrt c) and a vector e of ones,
+// they are the eigenvalues of S (I - e c^T) K (I - c e^T) S or, if not centred, of S K S.
 std::vector<double> refit(const oracle::Matrix &k, std::vector<double> c, bool centred, int64_t r) {
     const int64_t n = k.rows;
     double total = 0, whole = 0;

@@ -14,9 +14,9 @@ double number(const Model &model, const char *path) {
     return std::strtod(text, nullptr);
 }
 
-// Measures by how many bytes the resident memory of this process has grown since the constructor,
-// at its peak. Each block of 64 KiB or more is mapped separately, so that it leaves the resident
-// memory when it is freed.
+// Measures the peak of the resident memory since the constructor, minus the resident memory at that
+// time. Each block of 64 KiB or more is mapped separately, so that it leaves the resident memory
+// when it is freed.
 class Growth {
   public:
     Growth() {

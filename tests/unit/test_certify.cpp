@@ -33,7 +33,7 @@ void test_certain() {
         const Problem problem = make(some(k), static_cast<uint64_t>(k), true);
         const Bounds plain = trace_bounds(problem.spectrum);
         check_holds(plain, problem);
-        if (!problem.options.centred) // bounds.h states this size of eta
+        if (!problem.options.centred) // then exact[0] is |K|
             TEST_ASSERT_TRUE(problem.spectrum.eta <= tolerance::u32 * problem.exact[0] + problem.rounding());
         check_holds(norm_bounds(problem.spectrum, problem.norm, 0.1), problem);
         const RowMoments moments = exact_moments(problem);
@@ -299,7 +299,7 @@ void test_residuals() {
     const Bounds close = residual_bounds({3, 3}, {0.1, 0.1}, 3, 0, true);
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 3 + std::sqrt(2) * 0.1, close.upper[0]);
     TEST_ASSERT_TRUE(close.conditional);
-    const Bounds below = residual_bounds({1}, {0.5}, 2, 0, true); // rest > theta: attained by [[1, 0.5], [0.5, 2]]
+    const Bounds below = residual_bounds({1}, {0.5}, 2, 0, true); // rest > theta; [[1, 0.5], [0.5, 2]] attains this
     TEST_ASSERT_DOUBLE_WITHIN(1e-12, 1.5 + std::sqrt(0.5), below.upper[0]);
     const Bounds rough = residual_bounds({3, 1e-9}, {0.1, 0.1}, 1, 0, true, 1e-8); // images are accurate to 1e-8
     const Bounds sure = residual_bounds({3, 1e-9}, {0.1, 0.1}, 1, 0, true);

@@ -108,8 +108,8 @@ void test_one_problem() {
         const Bounds bounds = row_bounds(problem.spectrum, rows, problem.norm, 0.2, Sides::both);
         bool bad = false;
         for (size_t i = 0; i < bounds.value.size(); ++i) {
-            bad |= bounds.upper[i] < problem.exact[i] - problem.rounding() ||
-                   bounds.lower[i] > problem.exact[i] + problem.rounding();
+            bad |= !(bounds.upper[i] >= problem.exact[i] - problem.rounding() &&
+                     bounds.lower[i] <= problem.exact[i] + problem.rounding());
             useful += bounds.lower[i] > problem.spectrum.theta[i];
         }
         wrong += bad;
@@ -142,9 +142,9 @@ void test_tightness() {
         double worst = 0, low = HUGE_VAL, high = 0;
         for (size_t i = 0; i < r; ++i) {
             const double theta = part.spectrum.theta[i], missing = problem.exact[i] - theta;
-            worst = std::max(worst, (bounds.upper[i] - theta) / missing);
+            worst = oracle::larger(worst, (bounds.upper[i] - theta) / missing);
             low = std::min(low, (bounds.value[i] - theta) / missing),
-            high = std::max(high, (bounds.value[i] - theta) / missing);
+            high = oracle::larger(high, (bounds.value[i] - theta) / missing);
         }
         printf("clusters n 2000 m 300 s %5d p %2d: guarantee / true %.2f, estimate / true %.2f to %.2f, trace / true "
                "%.0f\n",

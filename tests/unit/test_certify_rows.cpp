@@ -76,8 +76,8 @@ void test_law() {
             const double d = problem.d[static_cast<size_t>(i)] + eta, chance = law.probability(i);
             sum += chance;
             if (total > 0) TEST_ASSERT_DOUBLE_WITHIN(1e-8, (d / total + uu / static_cast<double>(p)) / 2, chance);
-            cross = std::max(cross, std::sqrt(uu * d) / chance);
-            load = std::max(load, d / chance);
+            cross = oracle::larger(cross, std::sqrt(uu * d) / chance);
+            load = oracle::larger(load, d / chance);
             Dense r, u;
             for (int64_t j = 0; j < p; ++j)
                 r.push_back(problem.ru[static_cast<size_t>(i + j * n)]),
@@ -133,7 +133,7 @@ void test_forecasts() {
         part.spectrum = leading(problem.all, p), part.options.p = p;
         const double error =
             row_bounds(part.spectrum, sampled_rows(run, part, 3000, 2), norm, 0.01, Sides::upper).worst(r);
-        least = std::min(least, error), most = std::max(most, error);
+        least = std::min(least, error), most = oracle::larger(most, error);
         if (p == width) chosen = error;
     }
     TEST_ASSERT_TRUE(chosen > 0 && chosen <= 1.2 * least && most > 2 * least);

@@ -1,6 +1,6 @@
 // Tests of compression against naive formulas: T = K_BB^-1 K_BC by elimination, the projected
 // vectors, and the properties that define the nearest orthonormal components. Also tests all lifts,
-// sparse rows and objects, that bits and bytes are reproducible, and what is refused.
+// sparse rows and objects, bitwise reproducibility, and refusals.
 #include "derive/derive.h"
 #include "outputs_problem.h"
 
@@ -223,7 +223,7 @@ void test_orthonormal() {
 }
 
 // The weighted mean of the scores over the rows of the fit must be 0, as it is for the original
-// model. The mean of the errors is then 0 as well.
+// model. The errors of the scores then have mean 0, too.
 void test_centring() {
     Session session;
     const Matrix x = points(150, 7);
@@ -253,8 +253,8 @@ void test_all_centres() {
         TEST_ASSERT_EQUAL_DOUBLE(0, report(after, "/compressed/residual/0").get<double>());
         TEST_ASSERT_EQUAL_INT64(80, report(after, "/from/0/m").get<int64_t>());
     }
-    // All centres that are linearly independent up to rounding are kept. Pivots end where residuals
-    // are about 1e-10, so the scores must be accurate to the root of this, 1e-5.
+    // All centres that are linearly independent up to rounding are kept. The selection of pivots
+    // ends at residuals of about 1e-10, so the scores must be accurate to the root of this, 1e-5.
     const Model after = compress(session, model, {{"reducer.trace", "1e-12"}});
     expect_near(session.apply(model, q).v, session.apply(after, q).v, 1e-5, "full rank");
 }
@@ -438,8 +438,11 @@ void test_forecast() {
                               static_cast<int>(n), f32, peak, ahead.bytes.likely, ahead.bytes.most, values,
                               ahead.kernel_evaluations.likely, ahead.kernel_evaluations.most);
                 TEST_ASSERT_TRUE_MESSAGE(peak <= ahead.bytes.most && ahead.bytes.most < 4 * peak, text);
+                // For pivots the upper bound allows for rounds of one pivot each, which recompute the
+                // columns of all pivots before; usually there are 30 pivots a round.
+                const bool pivots = std::string(reducer) == "greedy" || std::string(reducer) == "rpcholesky";
                 TEST_ASSERT_TRUE_MESSAGE(values <= ahead.kernel_evaluations.most &&
-                                             ahead.kernel_evaluations.most < 3 * values &&
+                                             ahead.kernel_evaluations.most < (pivots ? 40 : 3) * values &&
                                              std::fabs(std::log(ahead.kernel_evaluations.likely / values)) < 0.7,
                                          text);
                 TEST_ASSERT_EQUAL_DOUBLE(ahead.bytes.most, report(after, "/forecast/bytes/most").get<double>());
@@ -486,6 +489,13 @@ void test_from_tensors() {
     TEST_ASSERT_FALSE(after.has("w") || after.has("nu") || after.has("lambda"));
     const Matrix kbb = oracle::gram(k, after.tensor("C"), after.tensor("C"));
     expect_near(solve(kbb, oracle::product(oracle::gram(k, after.tensor("C"), c), a)).v, after.vector("A"), 1e-8, "A'");
+
+    // Entries of a report that have another type than the library's own must not matter.
+    for (const char *limits : {R"({"kind": 5})", "null", "[]", R"("exact")"}) {
+        const std::string odd =
+            std::string(R"({"kernel": "gaussian", "parameters": {"kernel.sigma": 0.8}, "limits": )") + limits + "}";
+        TEST_ASSERT_TRUE(compress(session, made(odd.c_str(), {}), {{"reducer.m", "12"}}).has("A"));
+    }
 
     auto refused = [&](const Model &model, const char *text) {
         Model none;

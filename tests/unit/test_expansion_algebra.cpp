@@ -286,8 +286,8 @@ Truth truth_of(const Matrix &x, const Vector &weights, bool centred) {
     const int64_t n = x.rows;
     Vector s = weights.empty() ? Vector(static_cast<size_t>(n), 1.0) : weights;
     const double sum = std::accumulate(s.begin(), s.end(), 0.0);
-    // With p = s / sum, c is (1 - 1 p^T) K (1 - p 1^T) or, uncentred, K, times the roots of the
-    // weights.
+    // With the weights s, p = s / sum, S = diag(sqrt s) and a vector e of ones, c is
+    // S (I - e p^T) K (I - p e^T) S or, if not centred, S K S.
     Matrix c(n, n), g = oracle::gram(k, x, x), vectors;
     Vector means(static_cast<size_t>(n));
     double mean = 0;

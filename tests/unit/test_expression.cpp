@@ -22,7 +22,7 @@ void test_canonical() {
     for (auto &c : cases) {
         std::string once = expression_text(parse_expression(c.text));
         TEST_ASSERT_EQUAL_STRING(c.canonical, once.c_str());
-        // The canonical text must be its own canonical text.
+        // The canonical form of the canonical text must be the same text.
         TEST_ASSERT_EQUAL_STRING(c.canonical, expression_text(parse_expression(once)).c_str());
     }
 }

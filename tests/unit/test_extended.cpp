@@ -196,8 +196,9 @@ void test_against_paper() {
                         const Data data = make_data(weighted);
                         const Naive naive = on_paper(data, one);
                         const Model model = fit(session, data, settings_of(one), layout);
-                        // In f32 entries have errors of some u, and directions have these errors
-                        // divided by gaps of 0.02. A is divided by lambda as well.
+                        // In f32 entries have errors of some u. Directions have these errors
+                        // divided by gaps of 0.02, and A has the errors of directions divided by
+                        // lambda.
                         const double allowed = layout.f32 ? 2e-3 : 1e-10;
                         expect_near(model.vector("lambda"), Vector(naive.lambda.begin(), naive.lambda.begin() + 4),
                                     layout.f32 ? 1e-6 : 1e-13, lift);

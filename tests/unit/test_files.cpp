@@ -17,7 +17,6 @@ using namespace mercer;
 
 namespace {
 
-// Replaces the table of system calls so that one entry fails once, at its nth call from now.
 enum Site { at_open, at_pread, at_write, at_fsync, at_close, at_rename, at_unlink, at_size, at_read, sites };
 const char *const site_names[] = {"open", "pread", "write", "fsync", "close", "rename", "unlink", "size", "read"};
 constexpr int short_count = -1; // used in place of an errno: the call transfers half of the bytes
@@ -35,6 +34,8 @@ bool fails(Site site) {
 }
 bool is_short(Site site) { return site == fault.site && fault.calls[site] == fault.nth && fault.error == short_count; }
 
+// Replaces the table of system calls by one in which the nth call from now at `site` fails with
+// `error`, or transfers half of the bytes.
 void inject(int site, int nth, int error) {
     fault = {fault.real, site, nth, error, {}};
     system_calls() = {
@@ -237,8 +238,8 @@ void test_body_that_throws_or_swallows() {
     TEST_ASSERT_EQUAL_STRING("model", folder.names().c_str());
 }
 
-// After a failure, the old file must exist unchanged or, if there was none, no file; after a
-// success, the new one. In both cases no temporary file may remain.
+// After a failure, the old file must exist unchanged, or no file must exist if there was none.
+// After a success, the new file must exist. No temporary file may remain unless unlink failed.
 void replace_with_fault(int site, int nth, int error, bool exists) {
     TempFolder folder;
     std::string path = exists ? folder.write("model", "old file") : folder.path("model");

@@ -92,8 +92,8 @@ void test_table() {
             }
 }
 
-// The same for weighted, sparse and dense data and for objects, centred or not, and within a
-// budget.
+// Compares forecasts with fits for weighted, sparse and dense data and for objects, centred or not,
+// and within a budget.
 void test_kinds_of_data() {
     Session session;
     constexpr int64_t n = 1200, d = 5;

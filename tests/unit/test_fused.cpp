@@ -206,7 +206,7 @@ void check_worst() {
                 for (int64_t i = 0; i < m; ++i)
                     for (int64_t j = 0; j < n; ++j) {
                         double halves = double(x.half[size_t(i)]) + double(y.half[size_t(j)]);
-                        naive = std::max(naive, -halves * double(values[at(i, j)]));
+                        naive = oracle::larger(naive, -halves * double(values[at(i, j)]));
                         dots[at(i, j)] = static_cast<T>(x.dot(y, i, j));
                     }
                 TEST_ASSERT_TRUE_MESSAGE(std::fabs(double(worst) - naive) <= 4 * u<T> * naive, table.name);
@@ -214,8 +214,8 @@ void check_worst() {
                 finished = table.table->finish_checked(m, n, x.half.data(), y.half.data(), dots.data());
                 for (int64_t i = 0; i < m; ++i)
                     for (int64_t j = 0; j < n; ++j)
-                        by_finish = std::max(by_finish, -(double(x.half[size_t(i)]) + double(y.half[size_t(j)])) *
-                                                            double(dots[at(i, j)]));
+                        by_finish = oracle::larger(by_finish, -(double(x.half[size_t(i)]) + double(y.half[size_t(j)])) *
+                                                                  double(dots[at(i, j)]));
                 TEST_ASSERT_TRUE_MESSAGE(std::fabs(double(finished) - by_finish) <= 4 * u<T> * by_finish, table.name);
             }
 }
@@ -314,7 +314,7 @@ void check_exp2(T lowest) {
                 int power;
                 std::frexp(static_cast<T>(exact), &power);
                 long double ulp = std::ldexp(1.0L, power - std::numeric_limits<T>::digits);
-                worst = std::max(worst, static_cast<double>(std::fabs(values[k] - exact) / ulp));
+                worst = oracle::larger(worst, static_cast<double>(std::fabs(values[k] - exact) / ulp));
             }
         }
         TEST_ASSERT_TRUE_MESSAGE(worst <= tolerance::exp2_ulp, table.name);

@@ -62,9 +62,9 @@ void test_g1() {
     for (double &value : lambda) value *= 12; // the published eigenvalues are not divided by n
     expect_near(lambda, {2.98007708009, 1.22947161451, .965591007145, .425722908968, .251112966988},
                 12 * tolerance::printed, "lambda");
-    // The published pivots begin with row 0 (test_pivots.cpp compares them). For vectors, `greedy`
-    // begins with another row, so this test moves that row to the front and checks only the first
-    // two pivots.
+    // The published pivots begin with row 0 (test_pivots.cpp compares them). Here all k(x, x) are
+    // equal, and `greedy` breaks this tie by the contents of the rows, which gives another row.
+    // greedy_first swaps that row to the front, and only the first two pivots are checked.
     const Matrix turned = session.greedy_first(x);
     Model pivots = session.fit(turned, {{"sigma", "8"}, {"reducer", "greedy"}, {"m", "5"}});
     const Matrix c = pivots.tensor("C"), k = oracle::gram(oracle::gaussian(8), turned, turned);

@@ -52,7 +52,8 @@ struct Operation {
     }
 };
 
-// S H K H^T S by the definition, H = 1 - 1 w^T / n.
+// Computes S H K H^T S by its definition. e is a vector of ones, w holds the weights scaled to the
+// sum n (w = e if not weighted), S = diag(sqrt w), and H = I - e w^T / n (H = I if not centred).
 Matrix naive(const Matrix &k, const Vector &weights, int32_t flags) {
     const int64_t n = k.rows;
     double sum = 0;

@@ -136,7 +136,6 @@ void test_optimal() {
                 const Outcome equal = reduce_with(rows, settings), out = reduce_with(rows, optimal);
                 const std::vector<int64_t> given = index_of(equal), kept = index_of(out);
                 expect_distance(rows, naive, out);
-                Vector slope;
                 double level = -INFINITY, lowest = INFINITY;
                 for (int64_t row : given) {
                     double sum = -naive.mean[static_cast<size_t>(row)];

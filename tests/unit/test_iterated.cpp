@@ -193,9 +193,10 @@ Matrix turned_to(Matrix z, const Matrix &like) {
     return z;
 }
 
-// Both fits compute eigenpairs of the same matrix, by passes with residuals of at most tol theta_1.
-// Eigenvalues therefore differ by rounding, and vectors by tol / gap. sigma = 1 keeps the centres
-// so far apart that passes in f32 are possible.
+// Compares a fit by passes with a fit by the dense problem. Both compute eigenpairs of the same
+// matrix, and passes end at residuals of at most tol theta_1. Eigenvalues therefore differ by
+// rounding, and vectors by tol / gap. sigma = 1 keeps the centres so far apart that passes in f32
+// are possible.
 void test_fits() {
     Session session;
     const Matrix x = oracle::clusters(6000, 4);

@@ -66,6 +66,13 @@ const Case radial[] = {
     {"wave", {{"sigma", "0.6"}}, 0.6, 3, {"sigma", "1.2"}},
 };
 
+double least_eigenvalue(const Subject &subject, const Matrix &x, bool distances) {
+    const Matrix form = oracle::gram(distances ? oracle::Pair(oracle::sqdist) : oracle::Pair(oracle::dot), x, x);
+    Matrix gram = form, vectors;
+    gram.v = subject.map(form.v);
+    return oracle::eigen(gram, vectors).back() / static_cast<double>(x.rows);
+}
+
 // The grid has steps of h / 1000 up to 20 h, then factors of 2; the slopes of these kernels are
 // largest below 3 h. The slope of a chord never exceeds the largest slope of the curve. It falls
 // short of it by about (step / h)^2 = 1e-6 or, next to a cusp at 0, by step / 2 h; the smallest
@@ -85,7 +92,7 @@ void test_radial() {
         for (size_t i = 0; i < k.size(); ++i) {
             TEST_ASSERT_TRUE_MESSAGE(k[i] <= facts.hi * (1 + 1e-15), c.name);
             least = std::min(least, k[i]);
-            if (i > 0) steepest = std::max(steepest, std::fabs(k[i] - k[i - 1]) / (r[i] - r[i - 1]));
+            if (i > 0) steepest = oracle::larger(steepest, std::fabs(k[i] - k[i - 1]) / (r[i] - r[i - 1]));
         }
         TEST_ASSERT_TRUE_MESSAGE(least >= facts.lo - 1e-15 && least <= facts.lo + 1e-6, c.name);
         TEST_ASSERT_TRUE_MESSAGE(steepest <= facts.lipschitz * (1 + 1e-9) && steepest >= facts.lipschitz * 0.999,
@@ -101,14 +108,16 @@ void test_radial() {
         for (size_t i = 0; i < k.size(); ++i)
             TEST_ASSERT_TRUE_MESSAGE(std::fabs(same[i] / wide.facts().kappa - k[i] / facts.kappa) < 1e-13, c.name);
         TEST_ASSERT_TRUE_MESSAGE(std::fabs(wide.facts().h / facts.h - 2) < 1e-14, c.name);
-    }
-}
 
-double least_eigenvalue(const Subject &subject, const Matrix &x, bool distances) {
-    const Matrix form = oracle::gram(distances ? oracle::Pair(oracle::sqdist) : oracle::Pair(oracle::dot), x, x);
-    Matrix gram = form, vectors;
-    gram.v = subject.map(form.v);
-    return oracle::eigen(gram, vectors).back() / static_cast<double>(x.rows);
+        // The kernel must claim to be positive semidefinite in just these dimensions, and be so.
+        for (int64_t d : {1, 3, 4}) {
+            const Subject subject(c.name, c.settings, d);
+            const bool claims = subject.facts().flags & MERCER_PSD;
+            TEST_ASSERT_EQUAL_INT_MESSAGE(d <= c.psd_up_to, claims, c.name);
+            const Matrix x = oracle::Numbers(static_cast<uint64_t>(d)).matrix(40, d);
+            if (claims) TEST_ASSERT_TRUE_MESSAGE(least_eigenvalue(subject, x, true) > -1e-13, c.name);
+        }
+    }
 }
 
 // A kernel must claim to be positive semidefinite if its matrix on random points is, and must not

@@ -13,7 +13,7 @@ struct Case {
     double lo, hi;    // range of the data
     bool whole;       // entries are rounded down to whole numbers, so that some coincide
     double slope;     // upper bound of |dk/dform|
-    double sizes;     // bound on the sum of the sizes of the form's terms; for sqdist, of |x|^2 + |y|^2
+    double sizes;     // upper bound of the sum of |terms| of the form; for sqdist, of |x|^2 + |y|^2
     double sigma = 0; // width of a kernel with a cusp; 0: there is no cusp
 };
 

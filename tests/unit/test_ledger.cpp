@@ -62,10 +62,10 @@ Sizes measured(const Model &model, const oracle::Pair &k) {
     const Matrix one = oracle::product(oracle::transposed(a), oracle::product(kcc, a));
     for (int64_t i = 0; i < one.rows; ++i)
         for (int64_t j = 0; j < one.cols; ++j)
-            out.defect =
-                std::max(out.defect,
-                         std::fabs(one(i, j) - (i == j)) * n *
-                             std::sqrt(variances[static_cast<size_t>(i)] * variances[static_cast<size_t>(j)]) / self);
+            out.defect = oracle::larger(
+                out.defect, std::fabs(one(i, j) - (i == j)) * n *
+                                std::sqrt(variances[static_cast<size_t>(i)] * variances[static_cast<size_t>(j)]) /
+                                self);
     return out;
 }
 

@@ -1,6 +1,6 @@
-// Checks data of any magnitude that f64 holds. Rows times s have eigenvalues times s^2 (linear
-// kernel), or unchanged ones if the bandwidth is multiplied by s, too. If values do not fit their
-// type, the error must say so.
+// Checks data of any magnitude that f64 holds. If the rows are multiplied by s, the eigenvalues
+// must be multiplied by s^2 for the linear kernel, and must not change for a radial kernel whose
+// bandwidth is multiplied by s, too. If values do not fit their type, the error must say so.
 #include "session.h"
 #include "tolerances.h"
 
@@ -99,8 +99,8 @@ void test_bandwidth_scales() {
     }
 }
 
-// Sparse rows are not shifted. At the extreme scales the squares of their values leave the range of
-// f32 first, and the fit must not use products in f32.
+// Sparse rows are not shifted. At the extreme scales, the squares of their values are outside the
+// range of f32, so the fit must not use products in f32.
 void test_sparse() {
     Session session;
     const int64_t n = 1200;

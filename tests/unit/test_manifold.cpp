@@ -159,8 +159,9 @@ void test_golden() {
     expect_near(session.apply(eigenmap, q).v, {-.764076370501, -.599274714649, .802907847914}, tolerance::printed, "q");
 }
 
-// Returns b with the signs of its columns chosen as in a. The largest entry of A decides a sign,
-// and may belong to different points in two models.
+// Returns b with those columns negated that point against the columns of a. A fit chooses signs by
+// the largest entry of each column of the tensor A, which may belong to different points in two
+// models; so equal components may differ in sign.
 Vector turned_as(const Matrix &a, Matrix b) {
     for (int64_t l = 0; l < b.cols; ++l) {
         double sum = 0;
@@ -304,10 +305,10 @@ void test_least_cut() {
         const Vector v = walk_of(k, w, alpha, 1).v, labels = model.vector("labels");
         double least = INFINITY;
         std::vector<bool> in(static_cast<size_t>(n));
-        for (int64_t t = 0; t < n; ++t) { // every third threshold is compared
+        for (int64_t t = 0; t < n; ++t) {
             int64_t below = 0;
             for (int64_t i = 0; i < n; ++i) below += in[static_cast<size_t>(i)] = f(i, 0) <= f(t, 0);
-            if (below < n && t % 3 == 0) least = std::min(least, naive_ncut(k, v, in));
+            if (below < n) least = std::min(least, naive_ncut(k, v, in));
         }
         for (int64_t i = 0; i < n; ++i) in[static_cast<size_t>(i)] = labels[static_cast<size_t>(i)] == 0;
         const double said = std::strtod(info(model, "/clusters/ncut").c_str(), nullptr);

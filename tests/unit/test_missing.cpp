@@ -159,7 +159,17 @@ void test_queries() {
             bring(session, folder, "view", left, without);
             const Matrix right = session.apply(model, without.data, what);
             bring(session, folder, how, gaps, with);
-            if (std::strcmp(how, "chunks") == 0) continue; // outputs need the number of rows
+            if (std::strcmp(how, "chunks") == 0) { // outputs need the number of rows, which is unknown
+                mercer_recipe *operation = session.recipe(what, {});
+                mercer_output output{};
+                output.struct_size = sizeof output;
+                int64_t count = 0;
+                const int32_t status = mercer_model_output(model.handle, operation, with.data, 0, &output, &count);
+                mercer_recipe_destroy(operation);
+                TEST_ASSERT_EQUAL_INT(MERCER_E_UNSUPPORTED, status);
+                TEST_ASSERT_NOT_NULL(std::strstr(mercer_last_error(), "the number of rows is unknown"));
+                continue;
+            }
             const Matrix got = session.apply(model, with.data, what);
             TEST_ASSERT_EQUAL_INT64(n, got.rows);
             for (int64_t i = 0; i < n; ++i)
@@ -298,11 +308,9 @@ void test_lengths() {
         for (const char *scale : {"none", "standard"})
             for (bool f32 : {false, true}) {
                 Settings plain = {{"kernel", kernel}, {"components", "3"}, {"data.scale", scale}}, given = plain;
-                // With data.scale, only the tensors T.shift and T.scale are compared (below).
-                if (std::strcmp(scale, "standard") == 0) plain[2].second = "none";
                 given.push_back({"data.lengths", "0.5, 4, 1, 0.125, 2"});
                 const Model a = session.fit(x, given, {}, {f32, false});
-                if (std::strcmp(scale, "standard") == 0) {
+                if (std::strcmp(scale, "standard") == 0) { // only the tensors T.shift and T.scale are compared
                     const Model unit =
                         session.fit(x, {{"kernel", kernel}, {"data.scale", "standard"}}, {}, {f32, false});
                     for (int64_t k = 0; k < d; ++k)

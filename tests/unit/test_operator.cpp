@@ -386,7 +386,8 @@ void test_products_alone() {
 
 // Checks how wrappers change the fidelity of their base. Scales of up to 3 on both sides make the
 // bound of the distance from the exact matrix 9 times as large. An added matrix changes nothing,
-// but a subtracted one may make the sum indefinite. The rough operator of a pair does not count.
+// but a subtracted one may make the sum indefinite. A pair has the fidelity of its exact operator,
+// whatever the fidelity of its rough one.
 void test_fidelity() {
     const int64_t n = 4;
     const Matrix a = Problem(n).gram();

@@ -28,8 +28,8 @@ Fitted fit_of(const std::string &method, const Settings &settings, const Data &d
     return fit_rows(run, recipe_of(method, settings), data);
 }
 
-// Returns the positions within the subset of those landmarks that belong to it. In a copy of the
-// subset, these are the row numbers of the landmarks.
+// Returns, for each landmark that belongs to the subset, its position within the subset. In a copy
+// of the subset, this is the row number of the landmark.
 std::vector<int64_t> landmarks_in(const std::vector<int64_t> &landmarks, const std::vector<int64_t> &numbers) {
     std::vector<int64_t> out;
     for (int64_t row : landmarks)

@@ -77,7 +77,7 @@ void test_tied() {
 void test_golden() { // expected values are those printed in the specification
     Result got = greedy(MatrixRows(gaussian_gram(oracle::golden_points(), std::sqrt(0.32))), stop_at(8));
     TEST_ASSERT_TRUE((got.index == std::vector<int64_t>{0, 20, 11, 7, 16, 58, 23, 21}));
-    TEST_ASSERT_DOUBLE_WITHIN(tolerance::printed_small, .106827839983, got.mse);
+    TEST_ASSERT_DOUBLE_WITHIN(tolerance::printed, .106827839983, got.mse);
     Matrix x(12, 2);
     for (int64_t i = 0; i < 12; ++i) {
         x(i, 0) = static_cast<double>((7 * i * i + 2 * i) % 23);
@@ -103,7 +103,6 @@ void test_rank() {
     TEST_ASSERT_TRUE(got.index.size() == 1 && got.factor(0, 0) == 2 && got.mse == 0 && !got.rank_reached);
     got = greedy(MatrixRows(Matrix(3, 3)), stop_at(3));
     TEST_ASSERT_TRUE(got.index.empty() && got.rank_reached && got.trace == 0);
-    const Vector none_but_one = {0, 1, 0};
     Matrix k = oracle::product(Matrix(oracle::golden_points()), oracle::transposed(oracle::golden_points()));
     got = greedy(MatrixRows(k), stop_at(60)); // linear kernel in three dimensions
     TEST_ASSERT_TRUE(got.index.size() == 3 && got.rank_reached);

@@ -74,8 +74,8 @@ void test_naive() {
 // is already a pivot; by drawn pivots; by greedy pivots up to an early stop; and by more of them.
 void test_continued() {
     const Clusters data(3000);
-    std::vector<int64_t> given = {5, 17, 2900, 17, 40};
     auto walk = [&](Factor kind) {
+        std::vector<int64_t> given = {5, 17, 2900, 17, 40};
         const mercer_run settings = settings_of(2);
         Run run({}, &settings);
         PartialCholesky<double> factor(run, data.rows(), 10, kind);

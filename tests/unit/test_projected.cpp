@@ -322,14 +322,15 @@ void test_what_is_left() {
         }
 }
 
-void test_refusals() {
+// In two columns a linear kernel has rank 2, so the fit must return 2 of the 5 components that were
+// requested, and say so.
+void test_low_rank() {
     Session session;
     Matrix x = oracle::Numbers(4).matrix(50, 2);
     Held held(x);
     mercer_data *data = session.data(held);
     mercer_recipe *recipe = session.recipe("nystrom", {{"kernel", "linear"}, {"m", "10"}, {"components", "5"}});
     Model model;
-    // In two columns a linear kernel has rank 2, so the fit must return 2 components.
     OK(mercer_model_fit(&model.handle, recipe, data, nullptr));
     TEST_ASSERT_EQUAL_INT64(2, model.summary().r);
     TEST_ASSERT_TRUE(model.summary().outcome & MERCER_RANK_REACHED);
@@ -373,7 +374,7 @@ int main() {
     RUN_TEST(test_scatter);
     RUN_TEST(test_norm_in_f32);
     RUN_TEST(test_what_is_left);
-    RUN_TEST(test_refusals);
+    RUN_TEST(test_low_rank);
     RUN_TEST(test_unreachable_share);
     return UNITY_END();
 }

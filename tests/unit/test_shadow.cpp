@@ -216,7 +216,6 @@ void test_shuffle() {
     const Outcome first = with_seed("1"), again = with_seed("1"), other = with_seed("2");
     TEST_ASSERT_TRUE(first.index == again.index && first.weights == again.weights);
     TEST_ASSERT_TRUE(first.index != other.index && first.index[0] != other.index[0]);
-    Shadow wanted;
     // Each row must be assigned to the earliest centre that covers it, and no centre may be covered
     // by an earlier one.
     for (int64_t i = 0; i < 700; ++i) {

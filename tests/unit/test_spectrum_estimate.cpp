@@ -85,8 +85,18 @@ void test_open_components() {
     mercer_data_destroy(data);
 }
 
-// A fit as short as this must read no sample, but its report must contain the forecast and the
-// actual seconds.
+// Greedy pivots up to all of these rows make a fit that reads a sample first, because its forecast
+// expects it to take long. It takes less than a second: only 50 rows are distinct.
+Matrix few_distinct_rows() {
+    const Matrix some = rows_of(50, 3, 5);
+    Matrix x(6500, 3);
+    for (int64_t i = 0; i < x.rows; ++i) std::copy_n(some.row(i % some.rows), 3, &x(i, 0));
+    return x;
+}
+const Settings all_pivots = {{"sigma", "2"}, {"reducer", "greedy"}, {"m", "6500"}, {"data.scale", "standard"}};
+
+// A short fit must read no sample, but its report must contain the forecast and the actual seconds.
+// A fit that is expected to take long must read a sample.
 void test_fits_look() {
     Session session;
     Held held(rows_of(300, 3, 5));
@@ -96,27 +106,36 @@ void test_fits_look() {
     TEST_ASSERT_TRUE(number(model, "/forecast/seconds/likely") > 0);
     TEST_ASSERT_TRUE(number(model, "/forecast/seconds/happened") > 0);
     mercer_data_destroy(data);
+    const Model longer = session.fit(few_distinct_rows(), all_pivots, {}, {}, "subsampled");
+    TEST_ASSERT_EQUAL_DOUBLE(400, number(longer, "/forecast/rows_looked_at"));
 }
 
 // Only the fit may warn about the rows, and only once, because a column may be constant in a sample
-// and not in the data.
+// and not in the data. A sample has one row of each 16, so that it leaves out row 1 or row 2: if one
+// of these differs from all others, the column is constant in the sample of at least one of the two
+// data.
 void test_samples_warn_of_nothing() {
     Session session;
     static int64_t said;
-    said = 0;
     OK(mercer_context_set_log(
         session.context,
         [](void *, int32_t level, const char *text) { said += level == 2 && std::strstr(text, "constant"); }, nullptr));
-    Matrix x = rows_of(3000, 3, 5);
-    for (int64_t i = 0; i < x.rows; ++i) x(i, 1) = 7;
-    Held held(x);
-    mercer_data *data = session.data(held);
-    const Settings settings = {{"sigma", "2"}, {"data.scale", "standard"}};
-    TEST_ASSERT_TRUE(forecast_of(session, data, "kpca", settings).rows > 0);
-    TEST_ASSERT_EQUAL_INT64(0, said);
-    const Model model = session.fit(data, settings, "nystrom");
-    TEST_ASSERT_EQUAL_INT64(1, said);
-    mercer_data_destroy(data);
+    for (int64_t other : {-1, 1, 2}) { // -1: the column is constant
+        Matrix x = few_distinct_rows();
+        for (int64_t i = 0; i < x.rows; ++i) x(i, 1) = i == other ? 8 : 7;
+        Held held(x);
+        mercer_data *data = session.data(held);
+        said = 0;
+        TEST_ASSERT_EQUAL_INT64(400, forecast_of(session, data, "subsampled", all_pivots).rows);
+        TEST_ASSERT_EQUAL_INT64(0, said);
+        const Model model = session.fit(data, all_pivots, "subsampled");
+        TEST_ASSERT_EQUAL_DOUBLE(400, number(model, "/forecast/rows_looked_at"));
+        TEST_ASSERT_EQUAL_INT64(0, said);
+        const char *warnings = "";
+        if (mercer_model_info(model.handle, "/warnings", &warnings) != MERCER_OK) warnings = "";
+        TEST_ASSERT_TRUE_MESSAGE((std::strstr(warnings, "column 1 is constant") != nullptr) == (other < 0), warnings);
+        mercer_data_destroy(data);
+    }
 }
 
 // A forecast must not read chunks, not even those that can be rewound.

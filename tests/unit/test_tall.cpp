@@ -77,17 +77,18 @@ void check_products(int64_t n, bool f32) {
             }
         if (count == 1) first_c = c, first_y = y.v;
         TEST_ASSERT_TRUE(c == first_c && y.v == first_y);
-        // In place: two columns are computed from three and overwrite the last two of these. The
-        // first must agree with the product into another block.
+        // In place: two columns are computed from three and overwrite the last two of these. Both
+        // must agree with the product into another block.
         Block apart = block_of(run, start, f32);
         tall_times(run, columns(as, 1, 3), s.column(0), 3, 0, columns(apart, 1, 2));
         tall_times(run, columns(as, 1, 3), s.column(0), 3, 0, columns(as, 2, 2));
         Table in_place = a, out_of_place = start;
         take_back(as, in_place);
         take_back(apart, out_of_place);
-        for (int64_t i = 0; i < n; ++i)
-            TEST_ASSERT_DOUBLE_WITHIN(tolerance::sum(3, 3, tolerance::u64) + u, out_of_place.column(0)[i],
-                                      in_place.column(1)[i]);
+        for (int64_t j = 0; j < 2; ++j)
+            for (int64_t i = 0; i < n; ++i)
+                TEST_ASSERT_DOUBLE_WITHIN(tolerance::sum(3, 3, tolerance::u64) + u, out_of_place.column(j)[i],
+                                          in_place.column(1 + j)[i]);
         tall_copy(run, columns(as, 1, 2), columns(as, 2, 2)); // overlapping
         Table moved = a;
         take_back(as, moved);

@@ -74,7 +74,8 @@ void test_tightness() {
                 const double theta = entry["theta"], missing = lambda[j] - theta, value = entry["value"];
                 TEST_ASSERT_EQUAL_STRING("rows", std::string(entry["by"]).c_str());
                 // The exact eigenvalue must be known far more accurately than the difference that
-                // is measured. The residual is that of the eigenvalue n lambda of K.
+                // is measured. The reported residuals are those of K, whose eigenvalues are
+                // n lambda.
                 TEST_ASSERT_TRUE(residuals[j] / static_cast<double>(n) < 1e-2 * missing);
                 TEST_ASSERT_TRUE(double(entry["lower"]) <= lambda[j] * (1 + 1e-9) &&
                                  lambda[j] <= double(entry["upper"]) * (1 + 1e-9));

@@ -107,7 +107,42 @@ void test_passes_of_a_fit() {
     }
 }
 
-// Rows up to a quarter of the budget are stored, and read once.
+// The rows of 100 000 sampled pairs are 8 times as many as the data have, and must not be in memory
+// together. A callback that may be called in any order must not be called for each of these rows.
+void test_samples_fit_the_budget() {
+    const int64_t rows = 25000, columns = 64, data_bytes = 8 * rows * columns;
+    const Matrix x = oracle::Numbers(3).matrix(rows, columns);
+    for (const bool any_order : {false, true})
+        for (const char *method : {"nystrom", "rskpca-kmeans"}) {
+            Feed feed(x);
+            feed.any_order = any_order, feed.at_once = rows;
+            const int64_t memory = std::string(method) == "nystrom" ? data_bytes * 3 / 2 : data_bytes * 4;
+            Run loading(with(1, data_bytes / 2), nullptr), run(with(1, memory), nullptr);
+            Data data;
+            data.source = feed.source(any_order ? rows : -1)->load(loading);
+            const Fitted fitted = fit_rows(run, recipe_of(method, {{"m", "20"}, {"sigma", "8"}}), data);
+            TEST_ASSERT_TRUE(fitted.lifted.tensors.count("lambda"));
+            TEST_ASSERT_TRUE(run.budget()->peak() <= memory);
+            const std::string calls = std::to_string(feed.calls) + " calls";
+            TEST_ASSERT_TRUE_MESSAGE(!any_order || feed.calls < 20000, calls.c_str());
+        }
+}
+
+// A forecast must neither allocate a number for each column nor take long, however wide rows are.
+void test_wide_rows_are_forecast_at_once() {
+    const auto never = [](void *, int64_t, int64_t, void *, int64_t *) -> int32_t { return MERCER_E_CALLBACK; };
+    Data data;
+    data.source = make_chunk_source(
+        {sizeof(mercer_chunks), MERCER_F64, MERCER_REWINDABLE, 10, int64_t{1} << 40, never, nullptr, nullptr});
+    for (const char *method : {"kpca", "nystrom", "auto"}) {
+        Run run(with(1, 50 * mebibyte), nullptr);
+        expect_error(MERCER_E_BUDGET, "the memory budget is", [&] {
+            fit_rows(run, recipe_of(method, {{"sigma", "1"}}), data);
+        });
+    }
+}
+
+// Rows that take at most a quarter of the budget are stored, and are read only once.
 void test_few_rows_are_stored() {
     const Matrix x = points();
     for (const int64_t rows : {n, int64_t{-1}}) {
@@ -188,6 +223,8 @@ int main() {
     RUN_TEST(test_same_bits_as_memory);
     RUN_TEST(test_rows_are_gathered_in_one_pass);
     RUN_TEST(test_passes_of_a_fit);
+    RUN_TEST(test_samples_fit_the_budget);
+    RUN_TEST(test_wide_rows_are_forecast_at_once);
     RUN_TEST(test_few_rows_are_stored);
     RUN_TEST(test_refusals);
     RUN_TEST(test_failure_in_a_later_pass);

@@ -30,12 +30,11 @@ inline double fused_difference(int64_t d, double exponent, double value, double 
     return value * u * (0.6932 * static_cast<double>(d + 2) * exponent + 2.5);
 }
 
-// For reference values up to 1 with 12 printed digits: half a unit of the last digit, and as much
+// For reference values up to 1 with 12 printed decimals: half a unit of the last one, and as much
 // again for the error of the computed value.
 constexpr double printed = 1e-12;
-// For reference values of mean residuals, which are sums of squares of size 0.1, with 12 printed
-// digits.
-constexpr double printed_small = 2e-13;
+// The same for reference values below 0.1 with 13 printed decimals.
+constexpr double printed_small = 1e-13;
 
 // A sum of d terms in any order has an error of at most d u times the sum of their absolute values
 // (Higham, Accuracy and Stability, 3.1). The operations inside a term (products, quotients) add at

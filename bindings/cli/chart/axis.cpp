@@ -117,7 +117,7 @@ Range padded(const Range &range, double share) {
 }
 
 void equalise(Range &x, Range &y, double aspect) {
-    // The length of x that is enough for both ranges.
+    // The length that the range x must have, so that both ranges fit.
     const double unit = std::max(x.length(), y.length() / aspect);
     const auto widened = [](const Range &range, double length) {
         const double middle = (range.lo + range.hi) / 2;

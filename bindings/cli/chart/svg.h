@@ -28,7 +28,7 @@ struct Place {
     double x, y;
     Anchor anchor = Anchor::start;
     double size = 12;
-    double room = 0; // pixels; a wider text is set smaller, then cut; 0: no limit
+    double room = 0; // largest width in pixels, for which a text is made smaller, then cut; 0: no limit
     bool bold = false, upwards = false;
 };
 

@@ -11,7 +11,7 @@
 
 namespace {
 
-struct Stop {}; // no std::exception
+struct Stop {}; // not derived from std::exception
 
 void must(bool condition, const char *what) {
     if (!condition) throw std::logic_error(what);

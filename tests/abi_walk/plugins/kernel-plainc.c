@@ -1,8 +1,8 @@
 /* kernel-plainc.c - k(x, y) = 1 / (1 + r^2/h^2), a kernel in plain C with no more functions than a
  * kernel must have
  *
- * Cauchy kernel (Student's with one degree of freedom). Positive definite: a mixture of Gaussians
- * over their rate. Its largest slope is 9/(8 sqrt(3) h), at r = h/sqrt(3). */
+ * Cauchy kernel (Student's with one degree of freedom). It is positive definite, because it is a
+ * mixture of Gaussians of all rates. Its largest slope is 9/(8 sqrt(3) h), at r = h/sqrt(3). */
 #include <math.h>
 #include <mercer/plugin.h>
 

@@ -2,8 +2,9 @@
  * the next pivot is the one that lowers the trace of the residual most (AKFA, accelerated kernel
  * feature analysis, without its safeguards)
  *
- *   score_j = s_j / d_j,  s_j = sum_t (K - L L^T)_jt^2,  d the residual diagonal;  s starts as row_squares
- *   after a pivot with column l:  w = K l - L (L^T l),  s += -2 l w + l^2 |l|^2        (L without l) */
+ * The score of row j is s_j / d_j, where s_j = sum_t (K - L L^T)_jt^2 and d is the diagonal of the
+ * residual K - L L^T. The function row_squares of the service gives the first s. After a pivot with
+ * column l, w = K l - L (L^T l) and s += -2 l w + l^2 |l|^2, where L does not contain l yet. */
 #include <mercer/plugin.h>
 
 typedef struct descent {
@@ -19,7 +20,7 @@ typedef struct rule {
     mercer_task *task;
     mercer_gram gram;
     mercer_block *block; /* two columns, l and K l */
-    /* s and w of the formula above (n values each); l: the columns of L so far (n x m). */
+    /* s and w are those of the formula above, with n values each; l is L so far, n x m. */
     double *s, *w, *l;
 } rule;
 

@@ -4,8 +4,7 @@
  * Jiang, Snapp, Motai & Zhu, Accelerated kernel feature analysis, CVPR 2006. s_j / R_jj is the
  * amount by which the pivot j lowers the weighted sum of the residuals R_tt. All s_j are computed
  * again in each step, which is the simplest way. Rows with R_jj < delta are not chosen. Cost: m + 1
- * passes of n^2 kernel values, n^2 m^2 flops. The report gives the error as
- * mse, as for greedy. */
+ * passes of n^2 kernel values, n^2 m^2 flops. The report gives the error as mse, as for greedy. */
 #include <mercer/pivots.h>
 
 typedef struct energy {

@@ -294,7 +294,7 @@ def gram_between(path):
     assert k.dtype == np.float32 and np.abs(k - gram(np.load("X.npy"), np.load("Q.npy"))).max() < 1e-5
 
 
-def foreseen(path, model):  # the forecast number of kernel values must be plausible; model is not used
+def foreseen(path):  # the forecast number of kernel values must be plausible
     text = load(path)
     assert text["passes"]["likely"] >= 1 and text["bytes"]["likely"] <= text["bytes"]["most"]
     rows = len(np.load("X.npy"))

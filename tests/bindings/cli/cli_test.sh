@@ -155,7 +155,7 @@ error 2 4 kernel X.npy --components 3 -o OLD && says components
 error 3 2 kernel X.npy NARROW.npy -o OLD
 error 2 1 kernel X.npy
 status 0 forecast X.npy --method kpca --components 5 && shows 'kernel evaluations'
-status 0 forecast X.npy --method kpca --components 5 --json && json && py foreseen out M2.safetensors
+status 0 forecast X.npy --method kpca --components 5 --json && json && py foreseen out
 error 6 11 forecast X.npy --method kpca --memory 1kB
 # the flags of a fit are those of its forecast: what names columns is no data, what would be written is not touched
 status 0 forecast X.csv --method kpca --id c --labels kind --weights w --json && cp out FEWER.json

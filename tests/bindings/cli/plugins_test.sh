@@ -144,6 +144,10 @@ for dtype in f64 f32; do
     refused $solver vectors && says 'solver careless gave vector 0 of length 0, must be 1'
     refused $solver length && says 'solver careless gave vector 0 of length 2, must be 1'
     refused $solver order && says 'solver careless gave eigenvalue 1 = ' && says 'must descend'
+    refused $solver dimension && says 'solver careless: dense: lda = 1, must be >= n = '
+    refused $solver block && says 'solver careless: block: columns = -1, must be 0 to '
+    refused $solver negative && says 'solver careless returned most_negative = nan, must be finite'
+    refused $solver cost && says 'solver careless forecasts passes = -1, must be 0 to 2^60'
     doubts() { fits "$@" && says 'not converged' && refused_strictly "$@"; }
     refused_strictly() { status 5 fit rows.csv "$@" --solver.strict true --components 3 -o C.safetensors && says 'solver careless did not converge'; }
     doubts $solver eager
@@ -153,6 +157,11 @@ for dtype in f64 f32; do
     fits $reducer none
     refused $reducer twice && says 'reducer careless gave row 4 twice, must be once at most'
     refused $reducer more && says 'reducer careless forecast at most 10 centres and gave 30'
+    refused $reducer bytes && says 'reducer careless forecasts bytes = 9223372036854775807, must be 0 to 2^60'
+    refused $reducer flops && says 'reducer careless forecasts flops = nan, must be finite and >= 0'
+    refused $reducer beyond && says 'reducer careless: visit: rows 9223372036854775807 to '
+    refused $reducer count && says 'reducer careless: count = -1, must be >= 0'
+    refused $reducer number && says 'reducer careless: report: number = nan, must be finite'
     refused $reducer unassigned --output.assignment true && says 'reducer careless assigned row 7 to centre -1, must be 0 to 9'
     fits $reducer wide
     for report in radius epsilon; do

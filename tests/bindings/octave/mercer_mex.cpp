@@ -9,7 +9,7 @@
 // error can occur. So all that a call holds is in one plain struct, which finish() frees. A kernel
 // is a function [k, e] = function (x, y), which catches its own errors and returns them as e,
 // because the trap of Octave's mexCallMATLABWithTrap loses their text. Octave's interrupt is a C++
-// exception that passes this trap, so catch (...) follows it. Errors and interrupts are thrown
+// exception, which this trap does not catch, so catch (...) does. Errors and interrupts are thrown
 // again when libmercer has returned.
 #include <mercer/mercer.h>
 
@@ -30,7 +30,7 @@ static struct {
 static std::exception_ptr interrupt; // the interrupt that a callback has caught
 
 template <class T>
-static T sized(void) { // with its size set, and all else 0
+static T sized(void) { // a struct whose struct_size is set, and whose other fields are 0
     T t;
     memset(&t, 0, sizeof t);
     t.struct_size = sizeof t;
@@ -52,9 +52,9 @@ static void check(int32_t status) {
     if (status) finish(status);
 }
 
-// Evaluates a function, or the text `what` if there is no argument, during a call of libmercer.
-// Returns non-zero if this call must stop. A callback may call this file again, so `held` is saved
-// and restored.
+// Calls the function `what` with the arguments `in` or, if there are none, evaluates the text
+// `what`. This happens in a callback of libmercer; a non-zero result means that libmercer must
+// stop. The function may call this file again, so `held` is saved and restored.
 static int32_t trapped(int nout, mxArray **out, int nin, mxArray **in, const char *what) {
     const auto outer = held;
     memset(&held, 0, sizeof held);
