@@ -30,7 +30,7 @@ struct Options {
             ->type_name("FILE")
             ->capture_default_str();
         one_of(app.add_option("--kind", kind, "kind of picture (default: scatter if DATA are given, else scree)"),
-               {"scree", "scatter", "density", "residual"});
+               {"scree", "errors", "scatter", "density", "residual"});
         app.add_option("--labels", labels, "class or value of each row, for colours: a file, or a column of DATA")
             ->type_name("FILE|COLUMN");
         app.add_option(
@@ -49,7 +49,8 @@ struct Options {
         if (kind == "scatter" && data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "a scatter plot needs DATA");
         if (kind != "scatter" && !components.empty())
             throw Failure(MERCER_E_ARGUMENT, "--components applies to scatter plots, not to kind " + kind);
-        if (kind == "scree" && !data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "a scree plot takes no DATA");
+        if ((kind == "scree" || kind == "errors") && !data.path.empty())
+            throw Failure(MERCER_E_ARGUMENT, "a plot of kind " + kind + " takes no DATA");
         if (!labels.empty() && data.path.empty()) throw Failure(MERCER_E_ARGUMENT, "--labels needs DATA");
         if (is_stream(model) + is_stream(data.path) + is_stream(labels) > 1)
             throw Failure(MERCER_E_ARGUMENT, "only one file can be read from standard input");
@@ -77,6 +78,7 @@ struct Options {
 
 chart::Figure figure_of(const std::string &kind, const Subject &subject) {
     if (kind == "scree") return scree(subject);
+    if (kind == "errors") return errors(subject);
     return kind == "scatter" ? scatter(subject) : map(subject, kind);
 }
 
@@ -94,8 +96,8 @@ std::string component_title(mercer_model *model, int64_t component) {
     const Importance importance = importance_of(model);
     const auto at = static_cast<size_t>(component - 1);
     const std::string name = "component " + std::to_string(component);
-    if (at >= importance.eigenvalues.size() || !(importance.total > 0)) return name;
-    return name + " (" + percent(importance.eigenvalues[at] / importance.total) + " of the variance)";
+    if (at >= importance.values.size() || !(importance.total > 0)) return name;
+    return name + " (" + percent(importance.values[at] / importance.total) + " of the variance)";
 }
 
 void plot(mercer_context *context, const Words &words) {

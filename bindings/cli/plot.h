@@ -24,6 +24,8 @@ struct Subject {
 
 // Each of these makes a figure with one panel.
 chart::Figure scree(const Subject &subject);
+// The mean squared error by number of features, with its elbow.
+chart::Figure errors(const Subject &subject);
 chart::Figure scatter(const Subject &subject);
 // A map over the plane of the model's two columns.
 chart::Figure map(const Subject &subject, const std::string &operation);

@@ -97,7 +97,7 @@ Polyline polyline(const std::vector<double> &x, const std::vector<double> &y) {
 void add_share(Figure &figure, const std::vector<double> &component, const Importance &importance, double radius) {
     std::vector<double> share;
     double sum = 0;
-    for (const double value : importance.eigenvalues) share.push_back((sum += value) / importance.total);
+    for (const double value : importance.values) share.push_back((sum += value) / importance.total);
     Panel &panel = figure.panels[0];
     const Style square{red, Shape::square, false};
     panel.right = Axis{
@@ -133,7 +133,7 @@ Figure no_components() {
 
 Figure scree(const Subject &subject) {
     const Importance importance = importance_of(subject.model);
-    const std::vector<double> &values = importance.eigenvalues;
+    const std::vector<double> &values = importance.values;
     auto summary = sized<mercer_summary>();
     check(mercer_model_summary(subject.model, &summary));
     if (summary.r == 0) return no_components();
@@ -153,7 +153,8 @@ Figure scree(const Subject &subject) {
     Panel &panel = figure.panels[0];
     panel.x = {"component", {0.5, static_cast<double>(values.size()) + 0.5}, Axis::Kind::whole};
     panel.y = eigenvalue_axis(values, intervals);
-    figure.legend.push_back({"eigenvalue", full, blue, false, false});
+    panel.y.title = importance.name;
+    figure.legend.push_back({importance.name, full, blue, false, false});
     add_intervals(figure, intervals);
     if (importance.total > 0) add_share(figure, component, importance, radius);
     panel.layers.push_back({Lines{{polyline(component, values)}, blue, false, false}, false});

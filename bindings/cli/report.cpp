@@ -77,19 +77,23 @@ Importance importance_of(mercer_model *model) {
     auto summary = sized<mercer_summary>();
     check(mercer_model_summary(model, &summary));
     auto lambda = sized<mercer_view>();
-    if (mercer_model_tensor(model, "lambda", &lambda) != MERCER_OK || lambda.dtype != MERCER_F64) return {};
     Importance importance;
+    if (mercer_model_tensor(model, "lambda", &lambda) != MERCER_OK) {
+        if (mercer_model_tensor(model, "variance", &lambda) != MERCER_OK) return {};
+        importance.name = "variance";
+    }
+    if (lambda.dtype != MERCER_F64) return {};
     const auto *values = static_cast<const double *>(lambda.data);
-    importance.eigenvalues.assign(values, values + lambda.rows * lambda.cols);
+    importance.values.assign(values, values + lambda.rows * lambda.cols);
     importance.total = summary.total_variance;
     return importance;
 }
 
 void print_importance(FILE *stream, const Importance &importance, size_t most) {
-    const auto &values = importance.eigenvalues;
+    const auto &values = importance.values;
     if (values.empty()) return;
     const bool known = importance.total > 0; // otherwise the columns of shares are left out
-    Cells cells = {{"component", "eigenvalue", "share", "cumulative"}};
+    Cells cells = {{"component", importance.name, "share", "cumulative"}};
     double sum = 0;
     for (size_t j = 0; j < values.size(); ++j) {
         sum += values[j];

@@ -26,10 +26,11 @@ std::string percent(double share);
 // "" gives the whole report.
 std::string fact_of(mercer_model *model, const std::string &path);
 
-// The eigenvalues, and the total variance of which they are shares. Empty if the model has no
-// eigenvalues.
+// The eigenvalues, or the variances of features that are not principal components, and the total
+// variance of which they are shares. Empty if the model has neither.
 struct Importance {
-    std::vector<double> eigenvalues;
+    const char *name = "eigenvalue";
+    std::vector<double> values;
     double total = 0;
 };
 Importance importance_of(mercer_model *model);

@@ -33,10 +33,33 @@ typedef struct mercer_pivot_options {
     double mse, maxerr, trace;
 } mercer_pivot_options;
 
-#define MERCER_PIVOT_ROWS(params, stop)                                                                                \
+/* Those of rules that need energies. It begins with the others, so that the functions below take both. */
+typedef struct mercer_energy_options {
+    mercer_pivot_options stop;
+    int32_t selection;
+    int64_t rank;
+    const char *must, *never;
+} mercer_energy_options;
+
+#define MERCER_PIVOT_ROWS(params, stop) MERCER_PIVOT_ROWS_OF(params, stop, "min(n, 1000)")
+/* The same for rules that need MERCER_PIVOT_ENERGY or MERCER_PIVOT_EXPANSION. */
+#define MERCER_ENERGY_ROWS(params, energy)                                                                             \
+    MERCER_PIVOT_ROWS_OF(params, energy.stop, "output.components, or 10 if that is 0 too"),                            \
+        MERCER_PARAM_NAMED("must", const char *, MERCER_TEXT, params, energy.must, "", "", "", 0, 0, 0,                \
+                           "rows that are selected first, such as 3,17; landmarks: the rows given as landmarks"),      \
+        MERCER_PARAM_NAMED("never", const char *, MERCER_TEXT, params, energy.never, "", "", "", 0, 0, 0,              \
+                           "rows that are not selected, such as 3,17; landmarks: the rows given as landmarks")
+#define MERCER_SELECTION_ROWS(params, energy)                                                                          \
+    MERCER_PARAM_NAMED("selection", int32_t, MERCER_CHOICE, params, energy.selection, "auto",                          \
+                       "auto|exact|in-factor|rows|sketch|quantile", "", 0, 0, 0,                                       \
+                       "exact: one pass over the kernel matrix for each row; in-factor: in the span of random rows, "  \
+                       "for large n; rows, sketch: from random samples; quantile: the best of 59 random rows"),        \
+        MERCER_PARAM_NAMED("rank", int64_t, MERCER_INT, params, energy.rank, "0", "", "", MERCER_AUTO, 0, 9e15,        \
+                           "selection = in-factor: number of random rows that span the space; 0: 4 m")
+#define MERCER_PIVOT_ROWS_OF(params, stop, otherwise)                                                                  \
     MERCER_PARAM_NAMED("m", int64_t, MERCER_INT, params, stop.m, "0", "", "",                                          \
                        MERCER_AUTO | MERCER_SHORT | MERCER_CENTRES, 0, 9e15,                                           \
-                       "largest number of centres; 0: min(n, 1000)"),                                                  \
+                       "largest number of centres; 0: " otherwise),                                                    \
         MERCER_PARAM_NAMED("mse", double, MERCER_REAL, params, stop.mse, "0", "", "", MERCER_HI_OPEN, 0, INFINITY,     \
                            "stop when the mean squared residual is at most this"),                                     \
         MERCER_PARAM_NAMED("maxerr", double, MERCER_REAL, params, stop.maxerr, "0", "", "", MERCER_HI_OPEN, 0,         \
@@ -44,23 +67,32 @@ typedef struct mercer_pivot_options {
         MERCER_PARAM_NAMED("trace", double, MERCER_REAL, params, stop.trace, "0", "", "", MERCER_HI_OPEN, 0, 1,        \
                            "stop when the sum of the residuals is at most this share of the trace")
 
-/* Returns the stop for the options at the beginning of the struct to which params points. */
-static inline mercer_pivot_stop mercer_pivot_stop_of(const void *params, int64_t n, int32_t needs) {
+/* Returns the stop for the options at the beginning of the struct to which params points: a mercer_energy_options if the
+ * rule needs energies, otherwise a mercer_pivot_options. */
+static inline mercer_pivot_stop mercer_pivot_stop_of(const void *params, const mercer_shape *shape, int32_t needs) {
+    const int64_t usual = needs < MERCER_PIVOT_ENERGY ? 1000 : shape->r > 0 ? shape->r : 10;
     const mercer_pivot_options *options = (const mercer_pivot_options *)params;
     mercer_pivot_stop stop = MERCER_ALL_ZERO;
     stop.struct_size = sizeof stop;
-    stop.m = options->m > 0 ? options->m : n < 1000 ? n : 1000;
+    stop.m = options->m > 0 ? options->m : shape->n < usual ? shape->n : usual;
     stop.mse = options->mse;
     stop.maxerr = options->maxerr;
     stop.trace = options->trace;
     stop.needs = needs >= MERCER_PIVOT_FULL ? needs : 0;
+    if (needs >= MERCER_PIVOT_ENERGY) {
+        const mercer_energy_options *energy = (const mercer_energy_options *)params;
+        stop.selection = energy->selection;
+        stop.rank = energy->rank;
+        stop.must = energy->must;
+        stop.never = energy->never;
+    }
     return stop;
 }
 
 /* Computes the cost of a rule with these needs. m > n is refused. */
 static inline int32_t mercer_pivot_cost(const mercer_host *host, mercer_task *task, const void *params,
                                         const mercer_shape *shape, int32_t needs, mercer_cost *out) {
-    mercer_pivot_stop stop = mercer_pivot_stop_of(params, shape->n, needs);
+    mercer_pivot_stop stop = mercer_pivot_stop_of(params, shape, needs);
     return host->pivot_cost(task, shape, &stop, out);
 }
 
@@ -73,7 +105,7 @@ static inline int32_t mercer_pivot_forecast(const mercer_host *host, mercer_task
 /* Selects pivots by the rule, reports mse, trace and sweeps, and gives the pivots as centres. */
 static inline int32_t mercer_pivot_reduce(const mercer_host *host, mercer_task *task, const void *params,
                                           const mercer_shape *shape, const mercer_pivot_rule *rule) {
-    const mercer_pivot_stop stop = mercer_pivot_stop_of(params, shape->n, rule->needs);
+    const mercer_pivot_stop stop = mercer_pivot_stop_of(params, shape, rule->needs);
     mercer_cost cost = MERCER_ALL_ZERO;
     mercer_pivots pivots = MERCER_ALL_ZERO;
     int32_t status;

@@ -313,6 +313,15 @@ enum {
     MERCER_PIVOT_ENERGY = 4,
     MERCER_PIVOT_EXPANSION = 5 /* the same; the score also reads mercer_pivot_state.expansion */
 };
+/* How the host finds the pivots of rules that need energies. Only EXACT gives the pivots of the rule; the others cost less. */
+enum {
+    MERCER_SELECT_AUTO = 0,      /* EXACT up to 2e10 products of kernel values (m n^2), else IN_FACTOR */
+    MERCER_SELECT_EXACT = 1,     /* one pass over all kernel values for each pivot */
+    MERCER_SELECT_IN_FACTOR = 2, /* in the span of `rank` random pivots, among these and 4096 random rows: no pass */
+    MERCER_SELECT_ROWS = 3,      /* energies estimated from 256 random rows; the best 4 are computed exactly: no pass */
+    MERCER_SELECT_SKETCH = 4,    /* energies estimated from 128 random combinations, the best 8 computed: one pass */
+    MERCER_SELECT_QUANTILE = 5   /* the best of 59 random rows, one of the best 5 % with probability 95 %: no pass */
+};
 /* init or update may return this. It is no error: the selection ends with the pivots so far. */
 enum { MERCER_PIVOT_STOP = -1 };
 typedef struct mercer_pivot_state {
@@ -380,6 +389,13 @@ typedef struct mercer_pivot_stop {
      * MERCER_PIVOT_FULL the cost includes the memory of the rule's calls of columns, product and row_squares, but not
      * their passes. */
     int32_t needs;
+    /* Of rules that need MERCER_PIVOT_ENERGY or MERCER_PIVOT_EXPANSION. selection: one of MERCER_SELECT_...; rank: for
+     * MERCER_SELECT_IN_FACTOR, 0: 4 m. must, never: numbers of rows, separated by commas, or "landmarks" for the rows
+     * that are given as landmarks; NULL or "": none. Rows in `must` are the first pivots, rows in `never` are none. */
+    int32_t selection;
+    int32_t reserved;
+    int64_t rank;
+    const char *must, *never;
 } mercer_pivot_stop;
 typedef struct mercer_pivots {
     int64_t struct_size;

@@ -9,13 +9,13 @@
 #include <mercer/pivots.h>
 
 typedef struct ackfa {
-    mercer_pivot_options stop;
+    mercer_energy_options energy; /* without parameters for `selection` */
     double delta;
     int32_t discard;
 } ackfa;
 
 static const mercer_param rows[] = {
-    MERCER_PIVOT_ROWS(ackfa, stop),
+    MERCER_ENERGY_ROWS(ackfa, energy),
     MERCER_PARAM_REAL(ackfa, delta, "0.01", "", MERCER_HI_OPEN, 0, INFINITY,
                       "rows with a squared residual below this are discarded"),
     MERCER_PARAM_CHOICE(ackfa, discard, "candidates", "candidates|rows", "", 0,
@@ -27,23 +27,31 @@ static void score(void *user, const mercer_pivot_state *state, int64_t first, in
     for (int64_t j = first; j < first + count; j++) scores[j - first] = state->energy[j] / state->residual[j];
 }
 
+/* Only the exact selection discards rows. */
+static ackfa exact(const void *params) {
+    ackfa options = *(const ackfa *)params;
+    options.energy.selection = MERCER_SELECT_EXACT;
+    return options;
+}
+
 static int32_t forecast(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                         mercer_cost *out) {
-    const int32_t status = mercer_pivot_cost(host, task, params, shape, MERCER_PIVOT_ENERGY, out);
-    if (((const ackfa *)params)->discard) out->kernel_evaluations += shape->n * shape->n;
+    const ackfa options = exact(params);
+    const int32_t status = mercer_pivot_cost(host, task, &options, shape, MERCER_PIVOT_ENERGY, out);
+    if (options.discard) out->kernel_evaluations += shape->n * shape->n;
     return status;
 }
 
 static int32_t reduce(const mercer_host *host, mercer_task *task, const void *params, const mercer_shape *shape,
                       const mercer_want *want) {
     (void)want;
-    const ackfa *options = params;
+    const ackfa options = exact(params);
     const mercer_pivot_rule rule = {.struct_size = sizeof rule,
                                     .needs = MERCER_PIVOT_ENERGY,
                                     .score = score,
-                                    .delta = options->delta,
-                                    .drop = options->discard};
-    return mercer_pivot_reduce(host, task, params, shape, &rule);
+                                    .delta = options.delta,
+                                    .drop = options.discard};
+    return mercer_pivot_reduce(host, task, &options, shape, &rule);
 }
 
 static const mercer_reducer_ops ops = {

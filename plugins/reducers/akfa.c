@@ -11,10 +11,10 @@
 #include <mercer/pivots.h>
 
 typedef struct akfa {
-    mercer_pivot_options stop;
+    mercer_energy_options energy;
 } akfa;
 
-static const mercer_param rows[] = {MERCER_PIVOT_ROWS(akfa, stop)};
+static const mercer_param rows[] = {MERCER_ENERGY_ROWS(akfa, energy), MERCER_SELECTION_ROWS(akfa, energy)};
 
 static void score(void *user, const mercer_pivot_state *state, int64_t first, int64_t count, double *scores) {
     (void)user;

@@ -10,10 +10,10 @@
 #include <mercer/pivots.h>
 
 typedef struct skfa {
-    mercer_pivot_options stop;
+    mercer_energy_options energy;
 } skfa;
 
-static const mercer_param rows[] = {MERCER_PIVOT_ROWS(skfa, stop)};
+static const mercer_param rows[] = {MERCER_ENERGY_ROWS(skfa, energy), MERCER_SELECTION_ROWS(skfa, energy)};
 
 static void score(void *user, const mercer_pivot_state *state, int64_t first, int64_t count, double *scores) {
     (void)user;

@@ -231,6 +231,25 @@ int64_t potrf_leading(int64_t n, std::vector<double> &a, int64_t lda) {
     return bad - 1;
 }
 
+void qr(int64_t n, double *a, int64_t lda, double *q, int64_t ldq) {
+    if (n == 0) return;
+    check_finite("qr", n, n, a, lda);
+    Buffer<double> tau(n), work(64 * n); // dgeqrf and dorgqr use blocks of at most 64 columns
+    Entry entry;
+    lapack_int info =
+        LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, small(n), small(n), a, small(lda), tau.data(), work.data(), small(64 * n));
+    for (int64_t j = 0; j < n; ++j) std::copy_n(a + j * lda, n, q + j * ldq);
+    if (info == 0)
+        info = LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, small(n), small(n), small(n), q, small(ldq), tau.data(),
+                                   work.data(), small(64 * n));
+    if (info != 0) fail(MERCER_E_NUMERICAL, "qr: info = %d", static_cast<int>(info));
+    for (int64_t i = 0; i < n; ++i) {
+        if (!(a[i + i * lda] < 0)) continue;
+        for (int64_t j = i; j < n; ++j) a[i + j * lda] = -a[i + j * lda];
+        for (int64_t k = 0; k < n; ++k) q[k + i * ldq] = -q[k + i * ldq];
+    }
+}
+
 namespace {
 
 // Computes all eigenpairs in ascending order; the eigenvectors replace a. The eigenvectors of

@@ -141,13 +141,10 @@ Limits limits_of_rows(Run &run, const Prepared &prepared, const Centres &centres
                         "centres");
 }
 
-// Writes the limits of T2 and of the residual, as quantiles over the old centres, if the model has
-// eigenvalues and all of them are above 0.
+// Writes the limits of T2 and of the residual, as quantiles over the old centres, if the scores of
+// the model can be whitened.
 void write_limits(Run &run, const Prepared &prepared, const Centres &centres, Lifted &out) {
-    const auto lambda = out.tensors.find("lambda");
-    if (lambda == out.tensors.end()) return;
-    for (int64_t l = 0; l < lambda->second.rows; ++l)
-        if (!(tensor_data<double>(lambda->second)[l] > 0)) return;
+    if (!Whitening(out.tensors).why_not().empty()) return;
     out.limits = prepared.f32 ? limits_of_rows<float>(run, prepared, centres, out)
                               : limits_of_rows<double>(run, prepared, centres, out);
     out.kernel_evaluations += prepared.source->rows() * centres.m();

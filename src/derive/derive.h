@@ -52,5 +52,7 @@ std::shared_ptr<const Model> derived_model(const DeriveTask &task, const Model &
 
 std::shared_ptr<const Model> compress(const DeriveTask &task);
 DerivationForecast forecast_compress(const DeriveTask &task);
+std::shared_ptr<const Model> truncate(const DeriveTask &task);
+DerivationForecast forecast_truncate(const DeriveTask &task);
 
 } // namespace mercer

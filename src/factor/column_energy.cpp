@@ -37,10 +37,12 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t slab_rows = 2048;     // rows that one thread processes at once
-constexpr size_t most_contenders = 8;   // columns that are formed for one pivot
 constexpr int64_t refresh_columns = 64; // columns of R that a refresh computes at once
 constexpr double u64 = unit_roundoff(false);
+
+EnergySketch::Kind sketch_kind(int32_t how) {
+    return how == MERCER_SELECT_ROWS ? EnergySketch::Kind::rows : EnergySketch::Kind::signs;
+}
 
 } // namespace
 
@@ -48,14 +50,6 @@ ColumnEnergy::ColumnEnergy(Run &run, const Operator &kernel, const KernelRows &r
     : run_(run), kernel_(kernel), rows_(rows), u_(unit_roundoff(kernel.f32())), growth_(kernel.f32() ? 24 : 8),
       relative_floor_(kernel.f32() ? 256 * unit_roundoff(true) : 1e-10) {
     rows.kernel.need_psd("pivoted Cholesky");
-}
-
-// Calls body(row0, rows) for all slabs of rows, on all threads.
-template <class Body>
-void ColumnEnergy::for_rows(Body &&body) {
-    Run::Span span(run_, 0, 0);
-    parallel_for(run_, (n() + slab_rows - 1) / slab_rows,
-                 [&](int64_t s) { body(s * slab_rows, std::min(slab_rows, n() - s * slab_rows)); });
 }
 
 void ColumnEnergy::start(const PivotStop &stop) {
@@ -80,6 +74,11 @@ void ColumnEnergy::start(const PivotStop &stop) {
     }
     sum_residuals();
     reserve(PartialCholesky<double>::first_capacity(std::min(stop.m, n()), stop.early()));
+    if (how_ == MERCER_SELECT_ROWS || how_ == MERCER_SELECT_SKETCH) {
+        sketch_.emplace(run_, kernel_, rows_, sketch_kind(how_), task_->random);
+        counts_.columns += sketch_->columns(), counts_.passes += sketch_->passes();
+    }
+    if (how_ != MERCER_SELECT_EXACT) return;
     kernel_.row_squares(run_, {rows_.weights, nullptr}, energy_.data());
     ++counts_.passes;
     for (int64_t i = 0; i < n(); ++i) {
@@ -125,41 +124,6 @@ mercer_pivot_state ColumnEnergy::state(int64_t rows, const double *residual, con
     return out;
 }
 
-// Writes the scores of all rows for these energies; -1: the row is no candidate.
-void ColumnEnergy::scores(const double *energy, double *out) {
-    const mercer_pivot_state now =
-        state(n(), residual_.data(), energy, rows_.weights, expansion_.empty() ? nullptr : expansion_.data());
-    for_rows([&](int64_t row0, int64_t rows) {
-        rule_->score(rule_->user, &now, row0, rows, out + row0);
-        for (int64_t i = row0; i < row0 + rows; ++i)
-            if (!candidate(i) || !(out[i] >= 0)) out[i] = -1;
-    });
-}
-
-// Returns the rows that may have the largest score, in ascending order. Of rows with equal contents
-// only the first is returned.
-std::vector<int64_t> ColumnEnergy::contenders() {
-    for (int64_t i = 0; i < n(); ++i)
-        bounds_[i] = std::max(energy_[i] - error_[i], weight(i) * residual_[i] * residual_[i]);
-    scores(bounds_.data(), scores_.data());
-    const double best = *std::max_element(scores_.begin(), scores_.end());
-    if (best < 0) return {};
-    for (int64_t i = 0; i < n(); ++i) bounds_[i] = energy_[i] + error_[i];
-    scores(bounds_.data(), scores_.data());
-    std::vector<int64_t> out;
-    std::vector<uint64_t> seen;
-    for (int64_t i = 0; i < n(); ++i) {
-        if (!(scores_[i] >= pivot_tie * best)) continue;
-        if (!contents_.empty()) {
-            const auto at = std::lower_bound(seen.begin(), seen.end(), contents_[i]);
-            if (at != seen.end() && *at == contents_[i]) continue;
-            seen.insert(at, contents_[i]);
-        }
-        out.push_back(i);
-    }
-    return out;
-}
-
 // Computes columns of R, n x count, column-major. Entries of rows whose residual is 0 are exactly 0:
 // those of pivots, and of rows whose residual fell below 0 by rounding of K.
 void ColumnEnergy::residual_columns(const int64_t *rows, int64_t columns, double *out) {
@@ -198,39 +162,6 @@ void ColumnEnergy::refresh() {
     });
     for (int64_t j = 0; j < n(); ++j)
         error_[j] = 2 * eta * std::sqrt(weight_sum_ * energy_[j]) + weight_sum_ * eta * eta;
-}
-
-// Forms the columns of these rows, at most most_contenders, and returns the one with the largest
-// exact score. Ties are broken by the contents of the rows.
-ColumnEnergy::Contender ColumnEnergy::best_of(const std::vector<int64_t> &rows) {
-    const auto columns = static_cast<int64_t>(rows.size());
-    counts_.columns += columns;
-    Buffer<double> formed = run_.buffer<double>(n(), columns);
-    residual_columns(rows.data(), columns, formed.data());
-    std::vector<double> residual, energy, weights, expansion, score(rows.size());
-    for (int64_t k = 0; k < columns; ++k) {
-        const double *column = formed.data() + k * n();
-        const int64_t row = rows[static_cast<size_t>(k)];
-        double sum = 0;
-        for (int64_t t = 0; t < n(); ++t) sum += weight(t) * column[t] * column[t];
-        if (!std::isfinite(sum))
-            fail(MERCER_E_NUMERICAL,
-                 "kernel = %s: the squares of the kernel values of row %" PRId64 " sum to %g, must be finite%s",
-                 rows_.kernel.text().c_str(), row, sum,
-                 kernel_.f32() ? "; if the values are beyond float32, use data.dtype = f64" : "");
-        residual.push_back(residual_[row]), energy.push_back(sum), weights.push_back(sample_weight(row));
-        if (!expansion_.empty()) expansion.push_back(expansion_[row]);
-    }
-    const mercer_pivot_state shown =
-        state(columns, residual.data(), energy.data(), weights.data(), expansion.empty() ? nullptr : expansion.data());
-    rule_->score(rule_->user, &shown, 0, columns, score.data());
-    const double most = *std::max_element(score.begin(), score.end());
-    size_t best = 0;
-    for (size_t k = 0; k < rows.size(); ++k)
-        if (score[k] >= pivot_tie * most && (score[best] < pivot_tie * most || precedes(rows[k], rows[best]))) best = k;
-    Contender out{rows[best], energy[best], score[best], run_.buffer<double>(n())};
-    std::copy_n(formed.data() + static_cast<int64_t>(best) * n(), n(), out.column.data());
-    return out;
 }
 
 // ACKFA with discard = rows: rows whose residual is below delta leave the energies of all others.
@@ -335,11 +266,20 @@ void ColumnEnergy::update_energies() {
             for (int64_t k = 0; k < i; ++k) sums[k] += sum[k];
         });
     }
+    // The first product has one more column, K w / W, for the squared length of the mean.
+    const bool first = std::isnan(mean_square_);
+    const auto share = [&](int64_t j) { return sample_weight(j) / weight_sum_; };
     const Fill given = [&](int64_t row0, int64_t rows, double *to, int64_t stride) {
-        for (int64_t j = 0; j < rows; ++j) to[j * stride] = weighted[row0 + j];
+        for (int64_t j = 0; j < rows; ++j) {
+            to[j * stride] = weighted[row0 + j];
+            if (first) to[j * stride + 1] = share(row0 + j);
+        }
     };
-    kernel_.product(run_, false, 1, given, [&](const double *y, int64_t stride) {
+    kernel_.product(run_, false, 1 + first, given, [&](const double *y, int64_t stride) {
         for (int64_t j = 0; j < n(); ++j) product[j] = y[j * stride];
+        if (!first) return;
+        mean_square_ = 0;
+        for (int64_t j = 0; j < n(); ++j) mean_square_ += share(j) * y[j * stride + 1];
     });
     ++counts_.passes;
     const double length = std::sqrt(square);
@@ -371,54 +311,66 @@ bool ColumnEnergy::reached(const PivotStop &stop) const {
            (stop.trace > 0 && residual_sum_ <= stop.trace * trace_);
 }
 
-void ColumnEnergy::select(mercer_task &task, const mercer_pivot_rule &rule, const PivotStop &stop) {
-    task_ = &task, rule_ = &rule;
-    const int64_t most = std::min(stop.m, n());
-    const auto share = [&](int64_t steps) { return static_cast<double>(steps) / static_cast<double>(most + 1); };
+// Appends the best of these rows.
+void ColumnEnergy::take(const std::vector<int64_t> &rows, const PivotStop &stop) {
+    int64_t left = 0;
+    for (int64_t i = 0; i < n(); ++i) left += candidate(i);
+    Contender pivot = best_of(rows);
+    const int64_t before = count();
+    append(pivot);
+    if (count() == before) return;
+    candidates_.push_back(left);
+    pivot.column = Buffer<double>();
+    if (count() == most_ || reached(stop)) return;
+    if (how_ == MERCER_SELECT_EXACT)
+        update_energies();
+    else if (sketch_)
+        sketch_->subtract(column_.data());
+}
+
+void ColumnEnergy::select(mercer_task &task, const mercer_pivot_rule &rule, const PivotStop &stop,
+                          const EnergySelection &selection) {
+    task_ = &task, rule_ = &rule, how_ = selection.how;
+    most_ = std::min(stop.m, n());
+    const auto share = [&](int64_t steps) { return static_cast<double>(steps) / static_cast<double>(most_ + 1); };
     {
         Run::Span span(run_, 0, share(1));
         start(stop);
     }
-    while (count() < most && !(count() > 0 && reached(stop))) {
+    if (!selection.never.empty()) barred_ = std::move(run_.buffer<unsigned char>(n()).zero());
+    for (int64_t row : selection.never) barred_[row] = 1;
+    size_t given = 0;
+    while (count() < most_ && !(count() > 0 && given == selection.must.size() && reached(stop))) {
         Run::Span span(run_, share(count() + 1), share(count() + 2));
         drop();
-        int64_t left = 0;
-        for (int64_t i = 0; i < n(); ++i) left += candidate(i);
-        std::vector<int64_t> rows = contenders();
-        if (rows.size() > most_contenders) {
-            refresh();
-            rows = contenders();
+        if (given < selection.must.size()) {
+            const int64_t row = selection.must[given++];
+            if (sample_weight(row) > 0 && residual_[row] > floor()) take({row}, stop);
+            continue;
         }
-        if (rows.empty()) {
-            rank_reached_ = true;
-            for (int64_t i = 0; i < n(); ++i)
-                if (sample_weight(i) > 0 && residual_[i] > floor()) rank_reached_ = false;
-            break;
+        const std::vector<int64_t> rows = next_rows();
+        if (!rows.empty()) {
+            take(rows, stop);
+            continue;
         }
-        if (rows.size() > most_contenders) { // scores_ holds the scores of the upper bounds
-            const auto before = [&](int64_t i, int64_t j) {
-                return scores_[i] != scores_[j] ? scores_[i] > scores_[j] : precedes(i, j);
-            };
-            std::partial_sort(rows.begin(), rows.begin() + most_contenders, rows.end(), before);
-            rows.resize(most_contenders);
-        }
-        Contender pivot = best_of(rows);
-        const int64_t before = count();
-        append(pivot);
-        if (count() == before) continue;
-        candidates_.push_back(left);
-        pivot.column = Buffer<double>();
-        if (count() < most && !reached(stop)) update_energies();
+        rank_reached_ = true;
+        for (int64_t i = 0; i < n(); ++i)
+            if (sample_weight(i) > 0 && residual_[i] > floor() && (barred_.empty() || !barred_[i])) rank_reached_ = false;
+        break;
     }
+    if (count() == 0 && largest_ > floor() && rule.delta > largest_)
+        fail(MERCER_E_VALUE, "reducer.delta = %g discards all rows: their largest k(x, x) is %g", rule.delta, largest_);
     run_.progress(1);
 }
 
-int64_t ColumnEnergy::bytes(int64_t n, int64_t m, bool early, int32_t needs, int64_t threads) {
+int64_t ColumnEnergy::bytes(int64_t n, int64_t m, bool early, int32_t needs, int32_t how, int64_t threads) {
     const bool expands = needs == MERCER_PIVOT_EXPANSION;
     const int64_t first = PartialCholesky<double>::first_capacity(m, early),
                   columns = first < m ? m + (m + 1) / 2 : m, // two sizes at once while L grows
         vectors = 8 + 3 + expands, formed = std::max<int64_t>(refresh_columns, most_contenders + 1);
-    return 8 * n * (columns * (1 + expands) + vectors + std::min(formed, n)) + 16 * m * m * expands +
+    const bool sketched = how == MERCER_SELECT_ROWS || how == MERCER_SELECT_SKETCH;
+    const int64_t sketch = sketched ? EnergySketch::bytes(n, sketch_kind(how)) : 0;
+    return sketch + 8 * n * (columns * (1 + expands) + vectors + std::min(formed, n)) + 16 * m * m * expands +
            8 * m * (formed + std::min<int64_t>((n + slab_rows - 1) / slab_rows, 64) + threads);
 }
 

@@ -180,7 +180,7 @@ void scatter_of(const T *x, int64_t rows, int64_t m, const std::vector<T> &roots
 // out.residual, and adds up out.weight, out.uncentred and out.left in the order of the rows.
 template <class T>
 Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weights, const std::vector<T> &origin,
-                          Projection &out) {
+                          SpanMoments &out) {
     const int64_t n = span.n(), m = span.rank(), width = padded_columns<T>(m), part_size = part_count(m, sizeof(T));
     const int64_t window = window_of(n, m, run.threads(), sizeof(T)); // slabs whose parts are stored at once
     Buffer<T> parts = run.buffer<T>(window, part_size);
@@ -235,9 +235,9 @@ Buffer<double> sweep_rows(Run &run, const SpanRows<T> &span, const double *weigh
 } // namespace
 
 template <class T>
-Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count) {
+Buffer<double> scatter_of_rows(Run &run, const SpanRows<T> &span, const double *weights, bool centred,
+                               SpanMoments &out) {
     const int64_t n = span.n(), m = span.rank();
-    Projection out;
     out.mean.assign(static_cast<size_t>(m), 0.0);
     out.residual.resize(static_cast<size_t>(n));
     const std::vector<T> origin = centred ? origin_of(run, span) : std::vector<T>(static_cast<size_t>(m));
@@ -250,6 +250,14 @@ Projection project(Run &run, const SpanRows<T> &span, const double *weights, boo
         for (int64_t j = 0; j <= k; ++j) sums[k + j * m] -= shift * sums[m * m + j];
     }
     out.trace = out.uncentred - total * out.mean_square();
+    return sums;
+}
+
+template <class T>
+Projection project(Run &run, const SpanRows<T> &span, const double *weights, bool centred, int64_t count) {
+    const int64_t m = span.rank();
+    Projection out;
+    Buffer<double> sums = scatter_of_rows(run, span, weights, centred, out);
     constexpr double u = unit_roundoff(sizeof(T) == 4);
     out.floor = rounding_floor(sizeof(T) == 4, m) * out.uncentred;
     count = std::min(count, m);
@@ -304,6 +312,8 @@ void directions(Run &run, const SpanRows<T> &span, const Projection &projection,
 
 template class SpanRows<float>;
 template class SpanRows<double>;
+template Buffer<double> scatter_of_rows(Run &, const SpanRows<float> &, const double *, bool, SpanMoments &);
+template Buffer<double> scatter_of_rows(Run &, const SpanRows<double> &, const double *, bool, SpanMoments &);
 template Projection project(Run &, const SpanRows<float> &, const double *, bool, int64_t);
 template Projection project(Run &, const SpanRows<double> &, const double *, bool, int64_t);
 template void directions(Run &, const SpanRows<float> &, const Projection &, const double *, Columns);

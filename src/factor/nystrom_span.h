@@ -72,26 +72,34 @@ class SpanRows {
     mutable std::atomic<int64_t> evaluations_{0};
 };
 
-// The leading eigenpairs of  sum w_i (l_i - mu)(l_i - mu)^T  (uncentred: mu = 0), and other results
-// of the same sweep over L.
-struct Projection {
-    std::vector<double> theta; // n times the eigenvalues lambda, descending
-    Buffer<double> v;          // rank x count, column-major; the columns are orthonormal
-    std::vector<double> mean;  // mu; zeros if uncentred
+// Sums over the rows l_i of L, which one sweep finds.
+struct SpanMoments {
+    std::vector<double> mean; // mu, the weighted mean of the rows; zeros if uncentred
     // n numbers d = k(x, x) - |l|^2 >= 0, taken from the factor if L is in memory.
     CountedVector<double> residual;
     double weight = 0;    // sum w
     double uncentred = 0; // sum w k(x, x)
-    // An eigenvalue theta of at most this may consist of rounding errors alone.
-    double floor = 0;
-    // Bound on the error in theta that is caused by sums in the tile's type.
-    double sums = 0;
     // sum w (k(x, x) - |mu|^2). This is an upper bound on the trace of the centred kernel matrix of
     // the data, because mu is only the projection of their mean on the span.
     double trace = 0;
     double left = 0; // sum w d
-    int64_t count() const { return static_cast<int64_t>(theta.size()); }
     double mean_square() const { return std::inner_product(mean.begin(), mean.end(), mean.begin(), 0.0); }
+};
+// Returns the scatter  sum w_i (l_i - mu)(l_i - mu)^T  (uncentred: mu = 0): the lower triangle of a
+// column-major matrix of order rank.
+template <class T>
+Buffer<double> scatter_of_rows(Run &run, const SpanRows<T> &span, const double *weights, bool centred,
+                               SpanMoments &out);
+
+// The leading eigenpairs of the scatter. A lift may also set v to another orthonormal basis.
+struct Projection : SpanMoments {
+    std::vector<double> theta; // n times the eigenvalues lambda, descending
+    Buffer<double> v;          // rank x count, column-major; the columns are orthonormal
+    // An eigenvalue theta of at most this may consist of rounding errors alone.
+    double floor = 0;
+    // Bound on the error in theta that is caused by sums in the tile's type.
+    double sums = 0;
+    int64_t count() const { return static_cast<int64_t>(theta.size()); }
     int64_t above(double least) const {
         return std::count_if(theta.begin(), theta.end(), [least](double value) { return value > least; });
     }

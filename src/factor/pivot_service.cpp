@@ -3,6 +3,8 @@
 // column by column (column_by_column.cpp).
 #include "pivot_service.h"
 
+#include "in_factor.h"
+
 #include "../operator/gram_cost.h"
 
 #include <algorithm>
@@ -64,23 +66,61 @@ namespace {
 
 // A rule asks for m passes of energies, refreshes excluded, and one pass for each refresh. Two
 // refreshes are likely; at most there is one before each pivot.
+// The cost of a selection in the span of random pivots, and of the factor of the selected rows. stored: both factors
+// are kept in memory; factor: receives the bytes of the second one.
 template <class T>
-mercer_cost energy_cost(const mercer_task &task, int64_t n, const mercer_pivot_stop &stop, const TileBytes &tiles) {
+mercer_cost in_factor_cost(const mercer_task &task, int64_t n, const mercer_pivot_stop &stop, bool stored,
+                           const TileBytes &tiles, int64_t *factor) {
+    const PivotStop until = read_stop(stop);
+    const int64_t m = until.m, rank = in_factor_rank(stop.rank, m, n), threads = task.run.threads();
+    const Factor kind = stored ? Factor::stored : Factor::recomputed;
+    mercer_cost cost{};
+    cost.struct_size = sizeof cost;
+    const Bytes bytes = larger(in_factor_bytes<T>(task.run, n, m, stop.rank, stored, tiles),
+                               PartialCholesky<T>::bytes(n, m, false, threads, tiles, kind)) +
+                        8 * m;
+    *factor = stored ? PartialCholesky<T>::stored_bytes_of(n, m, false, tiles) : 0;
+    cost.bytes = bytes.most, cost.likely_bytes = bytes.likely;
+    cost.m = m, cost.likely_m = until.early() ? (m + 1) / 2 : m;
+    const mercer_figure values = in_factor_evaluations<T>(n, rank, stored);
+    cost.kernel_evaluations = static_cast<int64_t>(values.most) + PartialCholesky<T>::evaluations(n, m, kind);
+    cost.likely_evaluations = values.likely + static_cast<double>(n) * static_cast<double>(cost.likely_m);
+    const double rows = static_cast<double>(n), columns = static_cast<double>(rank), order = static_cast<double>(m);
+    cost.flops = rows * (2 * columns * columns + order * order);
+    return cost;
+}
+
+template <class T>
+mercer_cost energy_cost(const mercer_task &task, int64_t n, const mercer_pivot_stop &stop, int32_t how,
+                        const TileBytes &tiles) {
     const PivotStop until = read_stop(stop);
     const int64_t m = until.m, likely = until.early() ? (m + 1) / 2 : m, pass = pass_evaluations(n);
     const GramService found = gram_service<T>(task.run, n, MERCER_GRAM_STORED, 1, tiles);
     const bool stored = found.store == Store::matrix;
     mercer_cost cost{};
     cost.struct_size = sizeof cost;
-    const Bytes bytes = found.bytes + ColumnEnergy::bytes(n, m, until.early(), stop.needs, task.run.threads()) +
-                        (stop.factor ? checked_bytes("the factor's columns", n, m, 8) : 0);
-    cost.bytes = bytes.most, cost.likely_bytes = bytes.likely;
     cost.m = m, cost.likely_m = likely;
-    const double columns = 2 * static_cast<double>(n) * static_cast<double>(likely), rows = static_cast<double>(n);
-    cost.kernel_evaluations = (stored ? 1 : m) * pass + m * n * n + 17 * n * m;
-    cost.likely_evaluations =
-        static_cast<double>(pass) * static_cast<double>(stored ? 1 : likely) + 2 * rows * rows + columns;
-    cost.flops = 2 * rows * rows * static_cast<double>(m) + 3 * rows * static_cast<double>(m) * static_cast<double>(m);
+    const Bytes bytes = found.bytes + ColumnEnergy::bytes(n, m, until.early(), stop.needs, how, task.run.threads());
+    cost.bytes = bytes.most, cost.likely_bytes = bytes.likely;
+    const double rows = static_cast<double>(n), most = static_cast<double>(m), usual = static_cast<double>(likely);
+    const int64_t kept = stored ? 1 : m; // passes that compute kernel values
+    switch (how) {
+    case MERCER_SELECT_ROWS:
+        cost.kernel_evaluations = n * (256 + 4 * m), cost.likely_evaluations = rows * (256 + 4 * usual);
+        break;
+    case MERCER_SELECT_SKETCH:
+        cost.kernel_evaluations = pass + 8 * n * m, cost.likely_evaluations = static_cast<double>(pass) + 8 * rows * usual;
+        break;
+    case MERCER_SELECT_QUANTILE:
+        cost.kernel_evaluations = 59 * n * m, cost.likely_evaluations = 59 * rows * usual;
+        break;
+    default: // at most one refresh for each pivot, usually two in all; and the columns of contenders
+        cost.kernel_evaluations = kept * pass + m * n * n + 17 * n * m;
+        cost.likely_evaluations =
+            static_cast<double>(pass) * (stored ? 1 : usual) + 2 * rows * rows + 2 * rows * usual;
+    }
+    const double products = how == MERCER_SELECT_EXACT ? rows : how == MERCER_SELECT_QUANTILE ? 59 * most : 512;
+    cost.flops = 2 * rows * products * most + 3 * rows * most * most;
     return cost;
 }
 
@@ -124,7 +164,11 @@ mercer_cost PivotForecast::pivot_cost(const mercer_task &task, const mercer_shap
     asked_ = true;
     if (by_energy(stop.needs)) {
         factor_bytes_ = 0;
-        return f32 ? energy_cost<float>(task, n, stop, tiles_) : energy_cost<double>(task, n, stop, tiles_);
+        const int32_t how = energy_selection(stop, n, centred_);
+        if (how == MERCER_SELECT_IN_FACTOR)
+            return f32 ? in_factor_cost<float>(task, n, stop, stores_factor_, tiles_, &factor_bytes_)
+                       : in_factor_cost<double>(task, n, stop, stores_factor_, tiles_, &factor_bytes_);
+        return f32 ? energy_cost<float>(task, n, stop, how, tiles_) : energy_cost<double>(task, n, stop, how, tiles_);
     }
     return f32 ? cost_of<float>(task, n, stop) : cost_of<double>(task, n, stop);
 }
@@ -144,13 +188,37 @@ mercer_cost PivotForecast::gram_cost(const mercer_task &task, const mercer_shape
     return cost;
 }
 
-mercer_pivots run_pivots(ColumnEnergy &selection, mercer_task &task, const mercer_pivot_rule &rule,
-                         const mercer_pivot_stop &stop) {
+int32_t energy_selection(const mercer_pivot_stop &stop, int64_t n, bool centred) {
+    constexpr double most_products = 2e10; // of kernel values in the passes of an exact selection
+    if (stop.selection < MERCER_SELECT_AUTO || stop.selection > MERCER_SELECT_QUANTILE)
+        fail(MERCER_E_PLUGIN, "pivot_cholesky: selection = %d is unknown", stop.selection);
+    if (centred && stop.selection == MERCER_SELECT_IN_FACTOR)
+        fail(MERCER_E_VALUE, "reducer.selection = in-factor: lift.centred_gram needs one of the other selections");
+    if (stop.selection != MERCER_SELECT_AUTO) return stop.selection;
+    if (centred) return MERCER_SELECT_EXACT;
+    const double rows = static_cast<double>(n), m = static_cast<double>(std::min(stop.m, n));
+    return stop.maxerr > 0 || rows * rows * m <= most_products ? MERCER_SELECT_EXACT : MERCER_SELECT_IN_FACTOR;
+}
+
+void check_energy_rule(const mercer_pivot_rule &rule, const mercer_pivot_stop &stop, int32_t how) {
     if (!rule.score || rule.init || rule.update)
         fail(MERCER_E_PLUGIN,
              "pivot_cholesky: a rule that needs energies must have a score, and neither init nor update");
     if (!(rule.delta >= 0)) fail(MERCER_E_PLUGIN, "pivot_cholesky: delta = %g, must be >= 0", rule.delta);
-    selection.select(task, rule, read_stop(stop));
+    if (rule.delta > 0 && how != MERCER_SELECT_EXACT)
+        fail(MERCER_E_PLUGIN, "pivot_cholesky: delta = %g needs selection = MERCER_SELECT_EXACT", rule.delta);
+    if (how == MERCER_SELECT_IN_FACTOR && stop.factor)
+        fail(MERCER_E_PLUGIN, "pivot_cholesky: MERCER_SELECT_IN_FACTOR gives no factor");
+    if (how == MERCER_SELECT_IN_FACTOR && stop.maxerr > 0)
+        fail(MERCER_E_VALUE, "reducer.maxerr = %g needs a selection that knows all residuals: selection = exact, rows, "
+                             "sketch or quantile",
+             stop.maxerr);
+}
+
+mercer_pivots run_pivots(ColumnEnergy &selection, mercer_task &task, const mercer_pivot_rule &rule,
+                         const mercer_pivot_stop &stop, const EnergySelection &how) {
+    check_energy_rule(rule, stop, how.how);
+    selection.select(task, rule, read_stop(stop), how);
     mercer_pivots out{};
     out.struct_size = sizeof out;
     out.count = selection.count();

@@ -15,16 +15,23 @@ template <class T>
 mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule,
                          const mercer_pivot_stop &stop, Buffer<double> &copy);
 
-// Runs a rule that needs energies. Fails with E_PLUGIN if the rule or the stop is invalid. The
-// result points into the selection.
+// Returns how the pivots of a rule that needs energies are found: one of MERCER_SELECT_..., not AUTO.
+// centred: the rule sees the centred matrix, for which there is no selection in a factor.
+int32_t energy_selection(const mercer_pivot_stop &stop, int64_t n, bool centred);
+// Fails with E_PLUGIN if a rule that needs energies or its stop is invalid, and with E_VALUE if the
+// stop cannot be combined with this way of selection.
+void check_energy_rule(const mercer_pivot_rule &rule, const mercer_pivot_stop &stop, int32_t how);
+// Runs a rule that needs energies, after these checks. The result points into the selection.
 mercer_pivots run_pivots(ColumnEnergy &selection, mercer_task &task, const mercer_pivot_rule &rule,
-                         const mercer_pivot_stop &stop);
+                         const mercer_pivot_stop &stop, const EnergySelection &how);
 
 // Answers pivot_cost and gram_cost while a reducer makes its forecast.
 class PivotForecast : public ForeseenProblem {
   public:
-    // stores_factor: factors stay in memory; otherwise their columns are recomputed.
-    PivotForecast(TileBytes tiles, bool stores_factor) : tiles_(tiles), stores_factor_(stores_factor) {}
+    // stores_factor: factors stay in memory; otherwise their columns are recomputed. centred: rules
+    // that need energies will see the centred matrix.
+    PivotForecast(TileBytes tiles, bool stores_factor, bool centred = false)
+        : tiles_(tiles), stores_factor_(stores_factor), centred_(centred) {}
     mercer_cost pivot_cost(const mercer_task &task, const mercer_shape &shape, const mercer_pivot_stop &stop) override;
     mercer_cost gram_cost(const mercer_task &task, const mercer_shape &shape, int32_t flags, int64_t columns) override;
     // True if pivot_cost or gram_cost was called: the costs that the reducer forecasts then include
@@ -37,7 +44,7 @@ class PivotForecast : public ForeseenProblem {
     template <class T>
     mercer_cost cost_of(const mercer_task &task, int64_t n, const mercer_pivot_stop &stop);
     TileBytes tiles_;
-    bool stores_factor_, asked_ = false;
+    bool stores_factor_, centred_, asked_ = false;
     int64_t factor_bytes_ = 0;
 };
 

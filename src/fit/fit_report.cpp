@@ -2,6 +2,8 @@
 
 #include "report.h"
 
+#include <cmath>
+
 namespace mercer {
 namespace {
 
@@ -20,6 +22,19 @@ Json strategy_json(const Strategy &strategy, double accuracy) {
     }
     out["taken"] = strategy.exact ? "exact" : "projected";
     out["why"] = strategy.why;
+    return out;
+}
+
+// How many rows a selection by column energies could choose from before each pivot. survival: the share of the
+// candidates that were still there one pivot later, on average; by the model of the paper on AKFA it is n^(-1/l), if l
+// pivots use up all n rows.
+Json selection_json(const std::vector<int64_t> &candidates, int64_t n) {
+    Json out = record({{"candidates", candidates}});
+    const double first = static_cast<double>(candidates.front()), last = static_cast<double>(candidates.back()),
+                 steps = static_cast<double>(candidates.size() - 1);
+    if (steps == 0) return out;
+    out["survival"] = std::pow(last / first, 1 / steps);
+    out["survival_model"] = std::pow(static_cast<double>(n), -1 / (steps + 1));
     return out;
 }
 
@@ -45,6 +60,8 @@ Json report_text(const Run &run, const Recipe &recipe, const Fitted &fitted) {
     text["n"] = prepared.source->rows();
     if (centres.tensors.count("C.values")) text["d"] = prepared.source->cols();
     write_facts(lifted, reduction.report, text);
+    if (!reduction.candidates.empty())
+        text["selection"] = selection_json(reduction.candidates, prepared.source->rows());
     const double m = static_cast<double>(centres.m()), evaluations = static_cast<double>(lifted.kernel_evaluations);
     auto figure = [](const mercer_figure &figures, double happened) -> Json {
         return record({{"likely", figures.likely}, {"most", figures.most}, {"happened", happened}});

@@ -15,6 +15,7 @@
 #include "../lift/components.h"
 #include "driver.h"
 #include "prepare.h"
+#include "reduce.h"
 #include "spectrum_estimate.h"
 #include "voronoi.h"
 
@@ -97,7 +98,8 @@ CentresForecast forecast_centres(Run &run, const Recipe &recipe, const Data &dat
                              .landmarks = data.landmarks.rows,
                              .h = NAN,
                              .kappa = NAN};
-    PivotForecast pivots(f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source), stores_factor);
+    PivotForecast pivots(f32 ? tiles_of<float>(kernel, source) : tiles_of<double>(kernel, source), stores_factor,
+                         recipe.values().centred_gram != 0);
     mercer_task task(run, Random(0, Stage::reducer));
     task.foreseen = &pivots;
     task.perform(*recipe.reducer(), "forecast", [&] {
@@ -109,6 +111,7 @@ CentresForecast forecast_centres(Run &run, const Recipe &recipe, const Data &dat
     out.rows = !(recipe.reducer()->reducer.flags & MERCER_GIVES_POINTS) ||
                (data.has_landmarks() && data.landmarks.dtype == MERCER_I64);
     out.cost.m = std::clamp<int64_t>(out.cost.m, 1, std::max(n, data.landmarks.rows));
+    if (const int64_t most = most_centres(recipe, out.cost.m); most < out.cost.m) out.cost.m = most, out.factor = 0;
     if (out.cost.likely_m == 0 || out.cost.likely_m > out.cost.m) out.cost.likely_m = out.cost.m;
     if (out.cost.likely_bytes == 0) out.cost.likely_bytes = out.cost.bytes;
     if (out.cost.likely_evaluations == 0) out.cost.likely_evaluations = as_double(out.cost.kernel_evaluations);

@@ -10,6 +10,9 @@
 namespace mercer {
 namespace {
 
+// The names under which reducers report an upper bound on the distance of a row from its landmark.
+constexpr const char *radius_names[] = {"epsilon", "radius"};
+
 void warn_of_landmarks(const Run &run, const Recipe &recipe, const Data &data, const Reduction &reduction) {
     if (data.has_landmarks() && !reduction.used_landmarks)
         run.log(2, format("landmarks are given, but reducer = %s does not use them", recipe.values().reducer).c_str());
@@ -44,7 +47,31 @@ void check_assignment(const Reduction &reduction, const Plugin &plugin) {
                  plugin.name.c_str(), i, reduction.assignment[i], reduction.m - 1);
 }
 
+// Keeps the first m centres. What refers to all of them is dropped: an assignment of rows, a factor,
+// and bounds on the distance of a row from its centre.
+void keep_first(int64_t m, Reduction &out) {
+    if (m >= out.m) return;
+    for (const char *name : radius_names) out.report.erase(name);
+    const auto count = static_cast<size_t>(m);
+    if (!out.index.empty()) out.index.resize(count);
+    if (!out.weights.empty()) out.weights.resize(count);
+    if (!out.points.empty()) {
+        Buffer<unsigned char> first(out.points.size() / out.m * m);
+        std::copy_n(out.points.data(), first.size(), first.data());
+        out.points = std::move(first);
+    }
+    out.assignment = Buffer<int64_t>();
+    out.factor = {};
+    out.m = m;
+    out.rank_reached = false;
+}
+
 } // namespace
+
+int64_t most_centres(const Recipe &recipe, int64_t given) {
+    const int64_t limit = recipe.values().components;
+    return lift_of(recipe).nested && limit > 0 ? std::min(given, limit) : given;
+}
 
 int64_t Reduction::factor_bytes() const {
     return std::visit([](const auto &stored) { return stored ? stored->stored_bytes() : int64_t{0}; }, factor);
@@ -63,10 +90,11 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
                kept = recipe.values().assignment != 0;
     if (plugin.reducer.flags & MERCER_NEEDS_VECTORS && prepared.source->kind() == Source::Kind::objects)
         fail(MERCER_E_UNSUPPORTED, "reducer %s needs vectors, but these data are objects", plugin.name.c_str());
+    const ReducerSettings shown{likely_components(recipe.values(), n), stores_factor, recipe.values().centred_gram != 0};
     auto run_reducer = [&](auto &&problem) {
         mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem,
                          &out.report);
-        PivotForecast pivots(problem.tiles(), stores_factor); // for reducers that call pivot_cost while they run
+        PivotForecast pivots(problem.tiles(), stores_factor, shown.centred); // for reducers that call pivot_cost while they run
         task.foreseen = &pivots;
         problem.serve(task);
         mercer_shape shape = problem.shape();
@@ -81,20 +109,19 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
         const double order = static_cast<double>(out.m);
         if (out.has_factor()) out.flops = static_cast<double>(n) * order * order;
         if (out.m < 1) problem.give_first();
+        keep_first(most_centres(recipe, out.m), out);
         if (out.m < 1) fail(MERCER_E_PLUGIN, "reducer %s returned no centre", plugin.name.c_str());
         check_once(out, *prepared.source, plugin);
         check_assignment(out, plugin);
         if (voronoi || (kept && out.assignment.empty())) assign_nearest(run, prepared, data, out);
         if (voronoi) out.weights = weights_of_rows(prepared, out);
     };
-    const ReducerSettings shown{likely_components(recipe.values(), n), stores_factor};
     if (prepared.f32)
         run_reducer(DataProblem<float>(run, prepared, data, shown, out));
     else
         run_reducer(DataProblem<double>(run, prepared, data, shown, out));
     warn_of_landmarks(run, recipe, data, out);
-    // Reducers report under these names an upper bound on the distance of a row from its landmark.
-    for (const char *name : {"epsilon", "radius"})
+    for (const char *name : radius_names)
         if (const auto at = out.report.find(name); at != out.report.end()) out.radii.push_back(at->second);
     if (out.weights.empty()) // centres that are rows get the weights of these rows, and new points get 1
         for (int64_t k = 0; k < out.m; ++k)

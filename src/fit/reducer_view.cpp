@@ -276,22 +276,97 @@ mercer_pivots DataProblem<T>::pivot_cholesky(mercer_task &task, const mercer_piv
     auto &[factor, copy] = pivots_.back();
     const mercer_pivots out = run_pivots(*factor, task, rule, stop, copy);
     evaluations_ += factor->evaluations();
+    out_.rank_reached = out.rank_reached != 0;
     return out;
 }
 
 template <class T>
 mercer_pivots DataProblem<T>::energy_pivots(mercer_task &task, const mercer_pivot_rule &rule,
                                             const mercer_pivot_stop &stop) {
+    const EnergySelection how{energy_selection(stop, n(), settings_.centred), rows_listed("must", stop.must),
+                              rows_listed("never", stop.never)};
+    for (int64_t row : how.must)
+        if (std::find(how.never.begin(), how.never.end(), row) != how.never.end())
+            fail(MERCER_E_VALUE, "row %" PRId64 " is listed in reducer.must and in reducer.never",
+                 prepared_.source->number(row));
+    if (static_cast<int64_t>(how.must.size()) > stop.m)
+        fail(MERCER_E_VALUE, "reducer.must lists %zu rows, but at most %" PRId64 " are selected", how.must.size(), stop.m);
+    if (how.how == MERCER_SELECT_IN_FACTOR) return pivots_in_factor(task, rule, stop, how);
     Selection &made = selections_.emplace_back(kernel_rows());
+    const KernelMatrix matrix = make_operator<T>(run_, made.rows, plan_of_gram(MERCER_GRAM_STORED));
+    std::optional<CentredOperator> centred;
+    if (settings_.centred) centred.emplace(run_, matrix.base(), made.rows.weights);
+    made.pivots.emplace(run_, centred ? static_cast<const Operator &>(*centred) : matrix.base(), made.rows);
+    const mercer_pivots out = run_pivots(*made.pivots, task, rule, stop, how);
+    evaluations_ += matrix.evaluations();
+    out_.candidates = made.pivots->candidates();
+    out_.rank_reached = out.rank_reached != 0;
+    if (!settings_.centred && !std::isnan(made.pivots->mean_square())) out_.mean_square = made.pivots->mean_square();
+    return out;
+}
+
+// Selects rows in the span of random pivots. Their residuals are then those of their own factor, which the lift may use.
+template <class T>
+mercer_pivots DataProblem<T>::pivots_in_factor(mercer_task &task, const mercer_pivot_rule &rule,
+                                               const mercer_pivot_stop &stop, const EnergySelection &how) {
+    check_energy_rule(rule, stop, how.how);
+    const KernelRows rows = kernel_rows();
+    CountedVector<int64_t> picks;
     {
-        const KernelMatrix matrix = make_operator<T>(run_, made.rows, plan_of_gram(MERCER_GRAM_STORED));
-        made.pivots.emplace(run_, matrix.base(), made.rows);
-        const mercer_pivots out = run_pivots(*made.pivots, task, rule, stop);
-        evaluations_ += matrix.evaluations();
-        out_.errors = made.pivots->errors();
-        out_.candidates = made.pivots->candidates();
-        return out;
+        Run::Span span(run_, 0, 0.8);
+        picks = select_in_factor<T>(run_, task, rows, rule, read_stop(stop), how, stop.rank, settings_.stores_factor,
+                                    &evaluations_, &out_.rank_reached);
     }
+    Run::Span span(run_, 0.8, 1);
+    const Factor kind = settings_.stores_factor ? Factor::stored : Factor::recomputed;
+    const auto count = static_cast<int64_t>(picks.size());
+    pivots_.push_back({std::make_shared<PartialCholesky<T>>(run_, rows, std::max<int64_t>(count, 1), kind), {}});
+    auto &[factor, copy] = pivots_.back();
+    factor->append(picks.data(), count);
+    evaluations_ += factor->evaluations();
+    const std::vector<int64_t> kept(factor->index(), factor->index() + factor->count());
+    std::erase_if(picks, [&](int64_t row) { return std::find(kept.begin(), kept.end(), row) == kept.end(); });
+    CountedVector<int64_t> &order = orders_.emplace_back(std::move(picks));
+    mercer_pivots out{};
+    out.struct_size = sizeof out;
+    out.count = factor->count();
+    out.index = order.data();
+    out.residual = factor->residual();
+    out.mse = factor->mean_residual();
+    out.trace = factor->trace_left();
+    out.rank_reached = out_.rank_reached;
+    out.columns = in_factor_rank(stop.rank, stop.m, n()) + count;
+    return out;
+}
+
+// Returns the rows that the parameter lists by their numbers in the caller's data.
+template <class T>
+std::vector<int64_t> DataProblem<T>::rows_listed(const char *name, const char *text) {
+    const std::string_view list = trim(text ? text : "");
+    if (list.empty()) return {};
+    if (list == "landmarks") {
+        const int64_t *index = nullptr;
+        const void *points = nullptr;
+        if (data_.has_landmarks()) landmarks(&index, &points);
+        if (!index) fail(MERCER_E_VALUE, "reducer.%s = landmarks, but no row numbers are given as landmarks", name);
+        return {index, index + data_.landmarks.rows};
+    }
+    const Source &source = points_.source();
+    std::vector<int64_t> out;
+    for (const std::string &word : split(list, ',')) {
+        int64_t number = 0;
+        if (!parse_number(word, &number)) fail(MERCER_E_VALUE, "reducer.%s: '%.40s' is no row number", name, word.c_str());
+        if (number < 0 || number >= source.given_rows())
+            fail(MERCER_E_VALUE, "reducer.%s: row %" PRId64 ", must be 0 to %" PRId64, name, number,
+                 source.given_rows() - 1);
+        const int64_t row = find_number(source, number);
+        if (row == n() || source.number(row) != number)
+            fail(MERCER_E_DATA, "reducer.%s: row %" PRId64 " has a missing value", name, number);
+        if (std::find(out.begin(), out.end(), row) != out.end())
+            fail(MERCER_E_VALUE, "reducer.%s: row %" PRId64 " is listed twice", name, number);
+        out.push_back(row);
+    }
+    return out;
 }
 
 // Returns the plan of the matrix that serves a reducer's passes.
@@ -329,14 +404,16 @@ template <class T>
 std::shared_ptr<PartialCholesky<T>> DataProblem<T>::factor_of_given() const {
     if (pivots_.empty() || !out_.weights.empty()) return nullptr;
     const std::shared_ptr<PartialCholesky<T>> &factor = pivots_.back().factor;
-    const bool same = factor->stored() && std::equal(out_.index.begin(), out_.index.end(), factor->index(),
-                                                     factor->index() + factor->count());
+    const bool same = factor->stored() && std::is_permutation(out_.index.begin(), out_.index.end(), factor->index(),
+                                                              factor->index() + factor->count());
     return same ? factor : nullptr;
 }
 
 template <class T>
 void DataProblem<T>::give_first() {
-    if (pivots_.empty() || pivots_.back().factor->count() > 0) return;
+    const bool none = !pivots_.empty() ? pivots_.back().factor->count() == 0
+                                       : !selections_.empty() && selections_.back().pivots->count() == 0;
+    if (!none) return;
     for (int64_t i = 0; i < n() && out_.m == 0; ++i)
         if (prepared_.weights[static_cast<size_t>(i)] > 0) give(1, &i, nullptr, nullptr);
 }

@@ -2,8 +2,10 @@
 // rows, neither weighted nor centred, in the type of tiles.
 #pragma once
 #include "../core/structs.h"
+#include "../factor/in_factor.h"
 #include "../factor/pivot_service.h"
 #include "../lift/lift.h"
+#include "../operator/centred.h"
 #include "../operator/weighted.h"
 
 #include <list>
@@ -13,6 +15,7 @@ namespace mercer {
 struct ReducerSettings {
     int64_t components;        // the likely number of components of the model
     bool stores_factor = true; // partial Cholesky factors stay in memory; otherwise their columns are recomputed
+    bool centred = false;      // rules that need energies see the centred kernel matrix (lift.centred_gram)
 };
 
 template <class T>
@@ -72,6 +75,9 @@ class DataProblem : public Problem {
     KernelRows kernel_rows() const;
     GramPlan plan_of_gram(int32_t flags);
     mercer_pivots energy_pivots(mercer_task &task, const mercer_pivot_rule &rule, const mercer_pivot_stop &stop);
+    mercer_pivots pivots_in_factor(mercer_task &task, const mercer_pivot_rule &rule, const mercer_pivot_stop &stop,
+                                   const EnergySelection &how);
+    std::vector<int64_t> rows_listed(const char *name, const char *text);
 
     mercer_task *task_ = nullptr; // the running operation of the plugin
     Run &run_;
@@ -97,6 +103,7 @@ class DataProblem : public Problem {
         std::optional<ColumnEnergy> pivots; // refers to `rows`
     };
     std::list<Selection> selections_;
+    std::list<CountedVector<int64_t>> orders_; // the pivots of pivots_in_factor, in order of selection
     struct Gram {
         KernelMatrix matrix;
         Buffer<double> scales;                        // roots of the weights; empty if none are applied

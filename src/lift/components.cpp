@@ -14,7 +14,8 @@ namespace mercer {
 namespace {
 
 constexpr int64_t first_ask = 16, // components to solve for first if their number is open
-    by_default = 200;             // replicates if error bars decide and report.bootstrap = 0
+    by_default = 200,             // replicates if error bars decide and report.bootstrap = 0
+    nested_by_default = 10;       // features of a nested lift if neither they nor the centres are counted
 
 int64_t share_count(const std::vector<double> &values, int64_t rank, double part) {
     double sum = 0;
@@ -39,6 +40,8 @@ Components::Components(const CoreValues &values, int64_t most)
 }
 
 int64_t likely_components(const CoreValues &values, int64_t most) {
+    if (find_lift(values.lift).nested)
+        return std::min(most, values.components > 0 ? values.components : nested_by_default);
     const Components choice(values, most);
     return choice.is_open() ? std::min(choice.most_ask(), std::max(4 * first_ask, choice.ask())) : choice.ask();
 }

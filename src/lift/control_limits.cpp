@@ -5,8 +5,9 @@
 // more often.
 //
 // For a projection, row l_i of the factor L and its residual d_i give the outputs of row i:
-// f = V^T (l_i - mu), residual = d_i + |l_i - mu|^2 - |f|^2, T^2 = sum f_j^2 / lambda_j. This takes
-// one more sweep over L with 2 n m r flops, and the memory of 2 n numbers, or 3 n with weights.
+// f = V^T (l_i - mu), residual = d_i + |l_i - mu|^2 - |f|^2, T^2 = f^T S^-1 f, S the covariance of the
+// scores. This takes one more sweep over L with 2 n m r flops (and n r^2 if S is not diagonal), and
+// the memory of 2 n numbers, or 3 n with weights.
 #include "control_limits.h"
 
 #include "../core/threads.h"
@@ -55,36 +56,33 @@ namespace {
 struct Outputs {
     Run &run;
     int64_t r;
-    const double *lambda;
+    const Whitening &whitening; // if its why_not() is not "", there is no T^2
     CountedVector<double> residual;
     Buffer<double> t2;
 
-    Outputs(Run &run, int64_t r, const double *lambda, CountedVector<double> residual)
-        : run(run), r(r), lambda(lambda), residual(std::move(residual)),
-          t2(run.buffer<double>(static_cast<int64_t>(this->residual.size()))) {}
-    template <class Score>
-    void put(int64_t i, double left, Score &&score) {
-        double sum = 0;
-        for (int64_t j = 0; j < r; ++j) {
-            const double f = score(j);
-            left -= f * f;
-            sum += f * f / lambda[j];
-        }
+    Outputs(Run &run, int64_t r, const Whitening &whitening, CountedVector<double> residual)
+        : run(run), r(r), whitening(whitening), residual(std::move(residual)),
+          t2(run.buffer<double>(has_t2() ? static_cast<int64_t>(this->residual.size()) : 0)) {}
+    bool has_t2() const { return whitening.why_not().empty(); }
+    // f: the scores of point i, r numbers.
+    void put(int64_t i, double left, const double *f) {
+        for (int64_t j = 0; j < r; ++j) left -= f[j] * f[j];
         residual[static_cast<size_t>(i)] = std::max(left, 0.0);
-        t2[i] = sum;
+        if (has_t2()) t2[i] = whitening.t2(f, r);
     }
     Limits limits(const double *weights, const char *kind) {
-        return {limits_of(run, t2.size(), t2.data(), weights), limits_of(run, t2.size(), residual.data(), weights),
-                kind};
+        Limits out{{}, limits_of(run, static_cast<int64_t>(residual.size()), residual.data(), weights), kind};
+        if (has_t2()) out.t2 = limits_of(run, t2.size(), t2.data(), weights);
+        return out;
     }
 };
 
 } // namespace
 
 template <class T>
-Limits limits_in_span(Run &run, const SpanRows<T> &span, Projection &projection, const std::vector<double> &lambda,
+Limits limits_in_span(Run &run, const SpanRows<T> &span, Projection &projection, int64_t r, const Whitening &whitening,
                       const double *weights) {
-    const int64_t n = span.n(), m = span.rank(), r = static_cast<int64_t>(lambda.size());
+    const int64_t n = span.n(), m = span.rank();
     const int64_t width = padded_columns<T>(r), slabs = (n + span_slab - 1) / span_slab;
     Buffer<T> v = std::move(run.buffer<T>(m, width).zero());
     std::vector<double> offset(static_cast<size_t>(r)); // V^T mu
@@ -93,11 +91,13 @@ Limits limits_in_span(Run &run, const SpanRows<T> &span, Projection &projection,
             v[k * width + j] = static_cast<T>(projection.v[k + j * m]);
             offset[static_cast<size_t>(j)] += projection.v[k + j * m] * projection.mean[static_cast<size_t>(k)];
         }
-    Outputs outputs(run, r, lambda.data(), std::move(projection.residual));
+    Outputs outputs(run, r, whitening, std::move(projection.residual));
     struct Work {
         Buffer<T> made, f;
+        Buffer<double> scores;
     };
-    Pool<Work> pool([&] { return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, width)}); });
+    Pool<Work> pool(
+        [&] { return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, width), run.buffer<double>(r)}); });
     parallel_for(
         run, slabs,
         [&](int64_t s) {
@@ -112,24 +112,25 @@ Limits limits_in_span(Run &run, const SpanRows<T> &span, Projection &projection,
                     const double x = static_cast<double>(l[i * stride + k]) - projection.mean[static_cast<size_t>(k)];
                     left += x * x;
                 }
-                outputs.put(row0 + i, left, [&](int64_t j) {
-                    return static_cast<double>(work->f[i * width + j]) - offset[static_cast<size_t>(j)];
-                });
+                for (int64_t j = 0; j < r; ++j)
+                    work->scores[j] = static_cast<double>(work->f[i * width + j]) - offset[static_cast<size_t>(j)];
+                outputs.put(row0 + i, left, work->scores.data());
             }
         },
         span.serial());
     return outputs.limits(weights, "exact");
 }
 
-template Limits limits_in_span(Run &, const SpanRows<float> &, Projection &, const std::vector<double> &,
+template Limits limits_in_span(Run &, const SpanRows<float> &, Projection &, int64_t, const Whitening &,
                                const double *);
-template Limits limits_in_span(Run &, const SpanRows<double> &, Projection &, const std::vector<double> &,
+template Limits limits_in_span(Run &, const SpanRows<double> &, Projection &, int64_t, const Whitening &,
                                const double *);
 
 template <class T>
 Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model,
                  const double *weights, const char *kind) {
-    const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b"), &variances = *variances_of(model.tensors);
+    const Tensor &a = model.tensors.at("A"), &b = model.tensors.at("b");
+    const Whitening whitening(model.tensors);
     const auto nu = model.tensors.find("nu");
     const bool centred = nu != model.tensors.end();
     const int64_t n = x.rows(), r = a.cols;
@@ -139,15 +140,16 @@ Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, c
     Weights<T> w(run, a.rows, r + centred);
     w.columns(0, tensor_data<T>(a), r);
     if (centred) w.column(r, tensor_data<double>(nu->second), 1);
-    Outputs outputs(run, r, tensor_data<double>(variances), CountedVector<double>(static_cast<size_t>(n)));
+    Outputs outputs(run, r, whitening, CountedVector<double>(static_cast<size_t>(n)));
     self_values(run, tiles, outputs.residual.data());
     const double square = centred ? model.mean_square.value() : 0;
     RowSums<T>(run, tiles, false).evaluate(w, [&](const Panel<T> &panel, double *sums) {
         for (int64_t i = 0; i < panel.rows; ++i) {
-            const double *row = sums + i * w.stride;
+            double *row = sums + i * w.stride;
             const double own =
                 outputs.residual[static_cast<size_t>(panel.row0 + i)] + (centred ? square - 2 * row[r] : 0);
-            outputs.put(panel.row0 + i, own, [&](int64_t j) { return row[j] - tensor_data<double>(b)[j]; });
+            for (int64_t j = 0; j < r; ++j) row[j] -= tensor_data<double>(b)[j];
+            outputs.put(panel.row0 + i, own, row);
         }
     });
     return outputs.limits(weights, kind);

@@ -16,11 +16,11 @@ template <class T>
 Limits limits_at(Run &run, const Expression &kernel, Points<T> x, Points<T> c, const Lifted &model,
                  const double *weights, const char *kind);
 
-// Returns the limits of residual and T2 over all rows of a projection. lambda: the variances of the
-// components, which are the first ones of the projection. projection.residual is empty afterwards,
-// because its memory is used for the residuals of the model.
+// Returns the limits of residual and T2 over all rows of a projection, for its first r directions.
+// T2 is left out if the whitening does not exist. projection.residual is empty afterwards, because
+// its memory is used for the residuals of the model.
 template <class T>
-Limits limits_in_span(Run &run, const SpanRows<T> &span, Projection &projection, const std::vector<double> &lambda,
+Limits limits_in_span(Run &run, const SpanRows<T> &span, Projection &projection, int64_t r, const Whitening &whitening,
                       const double *weights);
 
 } // namespace mercer

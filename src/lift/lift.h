@@ -28,9 +28,9 @@ struct Reduction : Landmarks {
     int64_t kernel_evaluations = 0;
     double flops = 0;            // of the factor
     bool used_landmarks = false; // the reducer used the landmarks that the data came with
-    // For selections by column energies: the mean residual after 0, 1, ... m pivots, and the number
-    // of candidates before each pivot. Otherwise empty.
-    std::vector<double> errors;
+    std::optional<double> mean_square; // |mean|^2 in feature space over all rows, if the reducer has computed it
+    bool rank_reached = false;   // pivots ended before the requested number, at the rank of the kernel matrix
+    // For selections by column energies: the number of candidates before each pivot. Otherwise empty.
     std::vector<int64_t> candidates;
     // The factor K ~ L L^T, if the reducer computed one, in the type of tiles. Its pivots are the
     // rows in `index`.
@@ -106,5 +106,9 @@ Plan plan_manifold(const PlanTask &task);
 Lifted lift_manifold(const LiftTask &task);
 Plan plan_projected(const PlanTask &task);
 Lifted lift_projected(const LiftTask &task);
+Plan plan_triangular(const PlanTask &task);
+Lifted lift_triangular(const LiftTask &task);
+Plan plan_centred_gram(const PlanTask &task); // that of `triangular` if lift.centred_gram is set
+Lifted lift_centred_gram(const LiftTask &task);
 
 } // namespace mercer

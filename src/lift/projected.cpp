@@ -24,8 +24,6 @@
 #include <tuple>
 
 namespace mercer {
-namespace {
-
 template <class T>
 std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows,
                                      std::shared_ptr<PartialCholesky<T>> &stored) {
@@ -49,11 +47,10 @@ std::unique_ptr<SpanRows<T>> span_of(const LiftTask &task, const Points<T> &rows
                                          basis_of<T>(task.run, centres.rows_of(prepared.kernel)));
 }
 
-// Returns for each centre its column of L, or -1. If several centres are the same row, only the
-// first has a column.
 template <class T>
-CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &reduction, int64_t m,
-                                  bool numbers_of_rows) {
+CountedVector<int64_t> columns_of(const LiftTask &task, const SpanRows<T> &span) {
+    const Reduction &reduction = task.reduction;
+    const bool numbers_of_rows = task.centres.rows && !span.recomputed();
     // The number by which span.index() refers to each centre, and the place of the centre.
     CountedVector<std::pair<int64_t, int64_t>> names;
     for (int64_t k = 0; k < reduction.m; ++k) {
@@ -62,13 +59,22 @@ CountedVector<int64_t> columns_of(const SpanRows<T> &span, const Reduction &redu
         names.emplace_back(numbers_of_rows ? reduction.index[static_cast<size_t>(k)] : place, place);
     }
     std::sort(names.begin(), names.end());
-    CountedVector<int64_t> out(static_cast<size_t>(m), -1);
+    CountedVector<int64_t> out(static_cast<size_t>(task.centres.m()), -1);
     for (int64_t k = 0; k < span.rank(); ++k)
         out[static_cast<size_t>(
             std::lower_bound(names.begin(), names.end(), std::pair<int64_t, int64_t>(span.index()[k], -1))->second)] =
             k;
     return out;
 }
+
+template std::unique_ptr<SpanRows<float>> span_of(const LiftTask &, const Points<float> &,
+                                                  std::shared_ptr<PartialCholesky<float>> &);
+template std::unique_ptr<SpanRows<double>> span_of(const LiftTask &, const Points<double> &,
+                                                   std::shared_ptr<PartialCholesky<double>> &);
+template CountedVector<int64_t> columns_of(const LiftTask &, const SpanRows<float> &);
+template CountedVector<int64_t> columns_of(const LiftTask &, const SpanRows<double> &);
+
+namespace {
 
 // L_B L_B^T differs from K_BB by rounding in the type of L, so that A^T K_BB A differs from the
 // identity. Returns an estimate of this difference for components scaled by their standard
@@ -111,7 +117,7 @@ double coefficients(const LiftTask &task, const SpanRows<T> &span, const Project
         for (int64_t j = 0; j < kept; ++j)
             b[static_cast<size_t>(j)] += projection.v[k + j * rank] * projection.mean[static_cast<size_t>(k)];
     trsm('N', kept + 1, rank, triangle.data(), rank, x.data(), kept + 1);
-    const CountedVector<int64_t> columns = columns_of(span, task.reduction, m, task.centres.rows && !span.recomputed());
+    const CountedVector<int64_t> columns = columns_of(task, span);
     auto entry = [&](int64_t j, int64_t place) { // returns an entry of A without its sign or, for j = kept, of nu
         const int64_t k = columns[static_cast<size_t>(place)];
         return k < 0 ? 0.0 : x[j + k * (kept + 1)];
@@ -222,7 +228,7 @@ Lifted projected_as(const LiftTask &task) {
                                   "exact");
         out.kernel_evaluations += n * task.centres.m();
     } else {
-        out.limits = limits_in_span(run, *span, found.projection, scatter, weights);
+        out.limits = limits_in_span(run, *span, found.projection, kept, Whitening(scatter), weights);
         out.mse = projection.left / total;
         const double share = static_cast<double>(span->rank()) / static_cast<double>(task.centres.m());
         // flops shrink in this proportion if the rank is lower than m
@@ -260,8 +266,9 @@ std::pair<int64_t, Bytes> factor_bytes(const PlanTask &task, int64_t rows, const
 SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8, threads = task.run.threads(),
                   drawn = planned.rows, width = planned.width;
+    const bool nested = find_lift(task.recipe.values().lift).nested; // all m features are kept, and no eigenvalues
     const Components choice(task.recipe.values(), m);
-    const int64_t r = choice.most_ask(), p = std::min(m, 2 * r + 20),
+    const int64_t r = nested ? m : choice.most_ask(), p = std::min(m, 2 * r + 20),
                   active = std::min(threads, (n + span_slab - 1) / span_slab);
     SpanBytes out{};
     const TileBytes &tiles = out.tiles =
@@ -274,7 +281,7 @@ SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned) {
     const int64_t each = task.weighted ? 8 : 0,
                   limits = (8 + each) * n + size * padded_columns<float>(r) * (m + active * span_slab);
     out.evidence = m * (size * r + 16) + std::max(8 * m * (m + r + 1), limits);
-    if (choice.wants_bars())
+    if (!nested && choice.wants_bars())
         out.evidence = larger(out.evidence, Bytes(bootstrap_bytes(n, r, 1), bootstrap_bytes(n, r, threads)));
     out.evidence = larger(out.evidence, 8 * m * (m + 2 * p)); // to bound the rounding error of the factor
     if (!planned.norm) return out;
@@ -308,17 +315,15 @@ SpanBytes span_bytes(const PlanTask &task, const PlannedEvidence &planned) {
     return out;
 }
 
-Plan plan_projected(const PlanTask &task) {
+SpanPlan plan_on_span(const PlanTask &task, CertificateLevel certificates, int64_t drawn, int64_t beyond) {
     const int64_t n = task.source.rows(), m = task.m, size = task.f32 ? 4 : 8,
                   active = std::min(task.run.threads(), (n + span_slab - 1) / span_slab);
     const CoreValues &values = task.recipe.values();
-    const CertificateLevel certificates = static_cast<CertificateLevel>(values.certificates);
-    const int64_t drawn = rows_looked_at(values, n);
     Plan plan;
     plan.f32 = task.f32;
     const SpanBytes of = span_bytes(
         task, {.rows = drawn, .width = m, .norm = certificates != CertificateLevel::none, .all_entries = drawn == n});
-    const Bytes later = larger(of.project, of.stored + of.evidence),
+    const Bytes later = larger(of.project, of.stored + of.evidence) + beyond,
                 with_factor = task.handed ? task.handed + later : of.factor + larger(of.growing, later);
     const auto [basis, growing] = factor_bytes(task, m, of.tiles);
     const int64_t own = basis + size * m * m + of.tiles.stored(blocks_of(m), m),
@@ -355,10 +360,17 @@ Plan plan_projected(const PlanTask &task) {
     plan.flops_each = rows * order * order * (task.handed && plan.store_factor ? 1 : 2);
     plan.dense_order = order;
     plan.certify_cost = (pairs + sampled) * value_cost(task.source.cols());
+    return {std::move(plan), of.tiles, made_again, recomputed};
+}
+
+Plan plan_projected(const PlanTask &task) {
+    const CoreValues &values = task.recipe.values();
+    auto [plan, tiles, made_again, recomputed] =
+        plan_on_span(task, static_cast<CertificateLevel>(values.certificates), rows_looked_at(values, task.source.rows()), 0);
     // A fit by passes may fall back to the dense problem, so its plan includes the memory and the
     // kernel values of that problem.
     if (goes_by_passes(task))
-        if (Plan few = plan_iterated(task, of.tiles, made_again, recomputed);
+        if (Plan few = plan_iterated(task, tiles, made_again, recomputed);
             few.bytes <= std::max(task.budget_left, plan.bytes))
             return few;
     return plan;

@@ -22,6 +22,7 @@ const Lift &lift_named(const std::string &name) {
         {find_lift("weighted"), plan_refined, lift_weighted},
         {find_lift("extended"), plan_extended, lift_extended},
         {find_lift("projected"), plan_projected, lift_projected},
+        {find_lift("triangular"), plan_triangular, lift_triangular},
         {find_lift("manifold"), plan_manifold, lift_manifold},
     };
     const LiftTraits &traits = find_lift(name);

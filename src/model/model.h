@@ -7,6 +7,7 @@
 #include "ledger.h"
 #include "row.h"
 #include "tensors.h"
+#include "whitening.h"
 
 #include <atomic>
 #include <mutex>
@@ -56,6 +57,7 @@ class Model {
     std::string why_no_gradient() const;                            // "": it has a gradient
     double mean_square() const { return mean_square_; }             // nu^T K nu
     const std::optional<Ledger> &ledger() const { return ledger_; } // only of a mergeable model
+    const Whitening &whitening() const { return *whitening_; }
     bool leaves_missing() const { return leaves_missing_; }         // true: rows with a NaN get NaN as output
     // The fast path for a few rows; nullptr if this model has none.
     const RowScores *row_scores() const;
@@ -96,6 +98,7 @@ class Model {
     bool frequencies_ = false, leaves_missing_ = false;
     double mean_square_ = 0;
     std::optional<Ledger> ledger_;
+    std::shared_ptr<const Whitening> whitening_; // shared with the models that bind() makes
     mercer_summary summary_{};
     struct Info {
         Json all;

@@ -56,7 +56,8 @@ void Model::check_shapes() const {
                  name.c_str(), dtype_name(found->dtype), found->rows, found->cols, dtype_name(dtype), rows, cols);
     };
     expect("A", features, r(), dtype());
-    for (const char *name : {"b", "lambda", "scatter"}) expect(name, r(), 1, MERCER_F64);
+    for (const char *name : {"b", "lambda", "scatter", "variance"}) expect(name, r(), 1, MERCER_F64);
+    expect("covariance", r(), r(), MERCER_F64);
     for (const char *name : {"nu", "w", "v"}) expect(name, m(), 1, MERCER_F64);
     expect("labels", m(), 1, MERCER_I64);
     expect("assignment", n(), 1, MERCER_I64);
@@ -79,8 +80,14 @@ void Model::check_shapes() const {
              "a model of random frequencies has scores only, and neither capabilities nor the tensor 'v'");
     if (can(MERCER_CAN_MEAN) && !tensor("nu")) fail(MERCER_E_MODEL, "capability 'mean' without the tensor 'nu'");
     if (can(MERCER_CAN_DENSITY) && !tensor("w")) fail(MERCER_E_MODEL, "capability 'density' without the tensor 'w'");
-    if (can(MERCER_CAN_RESIDUAL) && !can(MERCER_CAN_ORTHONORMAL))
-        fail(MERCER_E_MODEL, "capability 'residual' without 'orthonormal'");
+    if (tensor("covariance") && r() > Whitening::most_correlated)
+        fail(MERCER_E_MODEL, "tensor 'covariance' is of %" PRId64 " components, must be of %" PRId64 " at most", r(),
+             Whitening::most_correlated);
+    if (tensor("variance") && tensor("lambda"))
+        fail(MERCER_E_MODEL, "the tensors 'variance' and 'lambda' exclude each other");
+    // The directions of features that are not rotated are orthonormal, too.
+    if (can(MERCER_CAN_RESIDUAL) && !can(MERCER_CAN_ORTHONORMAL) && !tensor("variance"))
+        fail(MERCER_E_MODEL, "capability 'residual' without 'orthonormal' or the tensor 'variance'");
 }
 
 void Model::check_clusters() const {

@@ -78,8 +78,7 @@ struct RowValues {
     const double *f; // r coordinates, A^T k_C(x) / g(x) - b
     // mean: nu^T k_C(x); density: w^T k_C(x) / n.
     double mean = 0, density = 0;
-    double self = 0;                   // k(x, x)
-    const double *variances = nullptr; // of the scores (variances_of); nullptr: the model has none
+    double self = 0; // k(x, x)
 };
 
 // The implementation of one operation of recipe/outputs.h.

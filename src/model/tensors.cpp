@@ -35,11 +35,15 @@ double entry_of(const Tensor &tensor, int64_t at) {
                                       : tensor_data<double>(tensor)[at];
 }
 
-Tensor copy_of(const Tensor &tensor) {
+Tensor copy_of(const Tensor &tensor) { return leading_part(tensor, tensor.rows, tensor.cols); }
+
+Tensor leading_part(const Tensor &tensor, int64_t rows, int64_t cols) {
+    const int64_t size = tensor.dtype == MERCER_F32 ? 4 : 8;
     Tensor out;
-    out.dtype = tensor.dtype, out.rows = tensor.rows, out.cols = tensor.cols, out.vector = tensor.vector;
-    out.bytes = Buffer<unsigned char>(static_cast<int64_t>(tensor.bytes.size()));
-    std::copy(tensor.bytes.begin(), tensor.bytes.end(), out.bytes.begin());
+    out.dtype = tensor.dtype, out.rows = rows, out.cols = cols, out.vector = tensor.vector;
+    out.bytes = Buffer<unsigned char>(checked_bytes("a tensor", rows, cols, size));
+    for (int64_t i = 0; i < rows; ++i)
+        std::copy_n(tensor.bytes.data() + i * tensor.cols * size, cols * size, out.bytes.data() + i * cols * size);
     return out;
 }
 

@@ -33,6 +33,8 @@ Tensor vector_tensor(const Values &values) {
 // Entry `at` of a tensor of real numbers.
 double entry_of(const Tensor &tensor, int64_t at);
 Tensor copy_of(const Tensor &tensor);
+// Returns a copy of the first rows and columns.
+Tensor leading_part(const Tensor &tensor, int64_t rows, int64_t cols);
 
 const char *dtype_name(int32_t dtype); // "f32", "f64", "i64"
 

@@ -23,20 +23,12 @@ namespace {
     fail(MERCER_E_UNSUPPORTED, "this model has no '%s': %s", operation, why);
 }
 
-// Whitening divides by the variances of the scores: each component must have one, and it must be
-// above 0.
-void need_eigenvalues(const Model &model, const char *operation) {
-    const Tensor *variances = variances_of(model.tensors());
-    if (model.tensor("v")) cannot(operation, "its eigenvalues are those of a random walk, not variances");
-    if (!variances) cannot(operation, "it has no eigenvalues (tensor 'lambda')");
-    for (int64_t j = 0; j < model.r(); ++j)
-        if (!(tensor_data<double>(*variances)[j] > 0))
-            fail(MERCER_E_UNSUPPORTED, "this model has no '%s': %s = %g of component %" PRId64 ", must be > 0",
-                 operation, model.tensor("scatter") ? "scatter" : "lambda", tensor_data<double>(*variances)[j], j);
+void need_whitening(const Model &model, const char *operation) {
+    if (const std::string &why = model.whitening().why_not(); !why.empty()) cannot(operation, why.c_str());
 }
 
 std::vector<Output> scores_outputs(const Model &model, const OutputOptions &options) {
-    if (options.whiten) need_eigenvalues(model, "whiten");
+    if (options.whiten) need_whitening(model, "whiten");
     return {{"scores", "coordinates on the components", model.r()}};
 }
 
@@ -51,7 +43,7 @@ std::vector<Output> residual_outputs(const Model &model, const OutputOptions &) 
 }
 
 std::vector<Output> t2_outputs(const Model &model, const OutputOptions &) {
-    need_eigenvalues(model, "t2");
+    need_whitening(model, "t2");
     return {{"t2", "sum of squared whitened scores", 1}};
 }
 
@@ -76,15 +68,13 @@ void put_scores(const Model &model, const OutputOptions &options, int64_t row, c
     for (int64_t from = 0, count; from < r; from += count) {
         count = std::min<int64_t>(r - from, white.size());
         for (int64_t j = 0; j < count; ++j)
-            white[static_cast<size_t>(j)] = values.f[from + j] / std::sqrt(values.variances[from + j]);
+            white[static_cast<size_t>(j)] = model.whitening().whitened(values.f, from + j);
         outs->put(row, from, white.data(), count);
     }
 }
 
 void put_t2(const Model &model, const OutputOptions &, int64_t row, const RowValues &values, Target *outs) {
-    double sum = 0;
-    for (int64_t j = 0; j < model.r(); ++j) sum += values.f[j] * values.f[j] / values.variances[j];
-    outs->put(row, sum);
+    outs->put(row, model.whitening().t2(values.f, model.r()));
 }
 
 // The rule of lift/clusters.h: the label is the row j with the largest rule_j . (e, -1), where e is
@@ -139,7 +129,7 @@ template <class T, class Done>
 void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> &data, unsigned needs, Done &&done) {
     const Columns at(model, needs);
     const int64_t rows = model.tensor("A")->rows;
-    const Tensor *b = model.tensor("b"), *variances = variances_of(model.tensors());
+    const Tensor *b = model.tensor("b");
     std::vector<double> offset(static_cast<size_t>(at.r));
     if (b) std::copy_n(tensor_data<double>(*b), at.r, offset.data());
     Evaluator<T> evaluator(run, model, data);
@@ -162,7 +152,6 @@ void for_rows(Run &run, const Model &model, const std::shared_ptr<const Source> 
         for (int64_t i = 0; i < panel.rows; ++i) {
             double *row = sums + i * w.stride;
             RowValues values{row};
-            if (variances) values.variances = tensor_data<double>(*variances);
             if (at.nu >= 0) values.mean = row[at.nu];
             if (at.w >= 0) values.density = row[at.w];
             if (!self.empty()) values.self = static_cast<double>(self[static_cast<size_t>(i)]);

@@ -34,6 +34,10 @@ constexpr Scope proving_as_asked{.driver = &DriverTraits::certifies,
                                  .reducer_if_it_weighs = true,
                                  .words = "models with fewer centres than rows"};
 constexpr Scope projecting{.suffices = &DriverTraits::projects, .trait = &Traits::projects};
+constexpr Scope counting{
+    .suffices = &DriverTraits::projects, .trait = &Traits::projects, .also = &Traits::has_eigenvalues};
+constexpr Scope cutting_off{.part = Part::method, .trait = &Traits::has_eigenvalues};
+constexpr Scope nesting{.part = Part::method, .trait = &Traits::nested};
 constexpr Scope walking{.part = Part::method, .trait = &Traits::projects, .value = false};
 constexpr Scope cutting{
     .part = Part::method, .trait = &Traits::projects, .value = false, .cuts = Cuts::only, .words = "the method 'ncut'"};
@@ -83,6 +87,8 @@ const std::vector<CoreRow> &core_rows() {
                  "type in which the kernel matrix is stored; stream: recompute it in each pass"),
         core_row(projecting, AT(lift_centred), MERCER_BOOL, "lift.centred", "true", "", 0, 0, 1,
                  "subtract the mean in feature space"),
+        core_row(nesting, AT(centred_gram), MERCER_BOOL, "lift.centred_gram", "false", "", 0, 0, 1,
+                 "select and compute on the centred kernel matrix, as in the paper on AKFA: all rows become centres"),
         core_row(walking, AT(alpha), MERCER_REAL, "lift.alpha", "", "", MERCER_AUTO, 0, 1,
                  "power of the density by which the kernel is normalised; unset: 1 for the method 'diffusion', else 0"),
         core_row(timed, AT(time), MERCER_REAL, "lift.time", "", "", MERCER_AUTO, 0, inf,
@@ -109,17 +115,18 @@ const std::vector<CoreRow> &core_rows() {
         core_row(proving, AT(delta), MERCER_REAL, "report.delta", "0.001", "", MERCER_LO_OPEN | MERCER_HI_OPEN, 0, 1,
                  "probability with which a certificate may be wrong"),
         core_row(
-            projecting, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", 0, 0, 1e5,
+            counting, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", 0, 0, 1e5,
             "bootstrap replicates for error bars of the eigenvalues; 0: none, or 200 if output.components = 0 asks for "
             "those above the noise"),
         core_row(fitting, AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0, inf,
                  "number of components; 0: those whose error bars are above the noise or, with output.variance or "
-                 "output.threshold, as many as these need"),
-        core_row(projecting, AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
+                 "output.threshold, as many as these need; lift 'triangular': at most this many, 0 (its default): one for "
+                 "each centre"),
+        core_row(counting, AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
                  "keep the fewest components that explain this share of the total variance; components is then the "
                  "upper limit"),
         core_row(
-            fitting, AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
+            cutting_off, AT(threshold), MERCER_REAL, "output.threshold", "", "", MERCER_LO_OPEN, 0, 1,
             "keep components whose eigenvalue is at least this share of the first; components is then the upper limit"),
         core_row(reducing, AT(assignment), MERCER_BOOL, "output.assignment", "false", "", 0, 0, 1,
                  "store the centre assigned to each row (tensor 'assignment'): by the reducer if it assigns rows, else "

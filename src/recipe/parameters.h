@@ -12,8 +12,8 @@ class Recipe;
 // The values of the parameters. Each row in parameters.cpp has a field here, of the row's type.
 struct CoreValues {
     const char *method, *kernel, *reducer, *lift, *solver, *data_lengths;
-    int32_t data_dtype, data_scale, data_missing, gram_storage, centre_weights, lift_centred, solver_strict,
-        certificates, assignment;
+    int32_t data_dtype, data_scale, data_missing, gram_storage, centre_weights, lift_centred, centred_gram,
+        solver_strict, certificates, assignment;
     int64_t components, ritz, seed, max_passes, rows, replicates, clusters;
     double tol, delta, accuracy, variance, threshold, alpha, time;
 };

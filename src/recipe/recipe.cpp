@@ -21,7 +21,7 @@ const Entry *entry_of(const std::vector<Entry> &table, const std::string &name) 
     return nullptr;
 }
 
-constexpr const char *weights_row = "reducer.weights";
+constexpr const char *weights_row = "reducer.weights", *components_row = "output.components";
 
 bool is_part(const std::string &name) {
     return name == "method" || name == "kernel" || name == "reducer" || name == "lift" || name == "solver";
@@ -98,7 +98,11 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
         kernel_ = std::move(kernel);
         store(kernel_->text());
     } else if (part == "lift") {
-        store(find_lift(value.empty() ? method_->lift : value).name);
+        const LiftTraits &before = lift_of(*this), &after = find_lift(value.empty() ? method_->lift : value);
+        store(after.name);
+        // A nested lift has one component for each centre unless the user limits their number.
+        if (before.nested != after.nested)
+            core_.set(core_.table().find(components_row), after.nested ? "0" : "", components_row);
         set_part("solver", "auto");
     } else {
         bool reducer = part == "reducer";

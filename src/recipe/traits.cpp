@@ -2,6 +2,8 @@
 
 #include "../core/text.h"
 
+#include <cmath>
+
 namespace mercer {
 
 const std::vector<LiftTraits> &lifts() {
@@ -13,7 +15,9 @@ const std::vector<LiftTraits> &lifts() {
          .weighs = true,
          .solves = true,
          .proves = true,
-         .projects = true},
+         .projects = true,
+         .has_eigenvalues = true,
+         .nested = false},
         {.name = "extended",
          .summary =
              "eigenfunctions of the weighted problem of the landmarks, extended to all rows, which become the centres",
@@ -22,7 +26,9 @@ const std::vector<LiftTraits> &lifts() {
          .weighs = true,
          .solves = true,
          .proves = true,
-         .projects = true},
+         .projects = true,
+         .has_eigenvalues = true,
+         .nested = false},
         {.name = "projected",
          .summary = "kernel PCA of all rows on the span of the centres",
          .reference = "Williams and Seeger 2001; Franc and Hlavac 2003",
@@ -30,7 +36,19 @@ const std::vector<LiftTraits> &lifts() {
          .weighs = false,
          .solves = false,
          .proves = true,
-         .projects = true},
+         .projects = true,
+         .has_eigenvalues = true,
+         .nested = false},
+        {.name = "triangular",
+         .summary = "features in the order of the centres, each orthogonal in feature space to those before it",
+         .reference = "Smola, Mangasarian and Schoelkopf 1999; Jiang, Snapp, Motai and Zhu 2006",
+         .uses_factor = true,
+         .weighs = false,
+         .solves = false,
+         .proves = false,
+         .projects = true,
+         .has_eigenvalues = false,
+         .nested = true},
         {.name = "manifold",
          .summary = "random walk between the centres: diffusion maps, Laplacian eigenmaps, normalised cuts",
          .reference = "Coifman and Lafon 2006; Belkin and Niyogi 2003; Shi and Malik 2000",
@@ -38,7 +56,9 @@ const std::vector<LiftTraits> &lifts() {
          .weighs = true,
          .solves = true,
          .proves = false,
-         .projects = false},
+         .projects = false,
+         .has_eigenvalues = true,
+         .nested = false},
     };
     return table;
 }
@@ -67,6 +87,13 @@ std::shared_ptr<const ParamTable> compress_rows() {
     return std::make_shared<const ParamTable>("compress", rows, 1, sizeof(CompressValues));
 }
 
+std::shared_ptr<const ParamTable> truncate_rows() {
+    const mercer_param rows[] = {complete_row(MERCER_FIELD(int64_t, TruncateValues, components), MERCER_INT,
+                                              "output.components", "0", "", MERCER_SHORT | MERCER_AUTO, 0, INFINITY,
+                                              "number of components to keep, from the first one on; 0: all")};
+    return std::make_shared<const ParamTable>("truncate", rows, 1, sizeof(TruncateValues));
+}
+
 } // namespace
 
 std::vector<Derivation> &derivations() {
@@ -76,6 +103,11 @@ std::vector<Derivation> &derivations() {
          .summary = "project the components and the mean of a model onto the span of fewer centres",
          .reference = "Schoelkopf et al. 1999, reduced sets",
          .rows = compress_rows()},
+        {.name = "truncate",
+         .reducer = nullptr,
+         .summary = "keep the first components of a model and, if its features are nested, only their centres",
+         .reference = "",
+         .rows = truncate_rows()},
     };
     return table;
 }

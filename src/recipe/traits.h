@@ -15,6 +15,11 @@ struct LiftTraits {
     bool solves;      // it needs a solver plugin
     bool proves;      // it certifies how far its eigenvalues are from those of all rows
     bool projects;    // its models project on directions in feature space, which have variances and a mean
+    // Its components are eigenvectors, so that their number can follow from the eigenvalues.
+    bool has_eigenvalues;
+    // Component j depends on the first j centres alone: the first k components are the model of k
+    // centres. Then there is one component for each centre.
+    bool nested;
 };
 const std::vector<LiftTraits> &lifts();
 const LiftTraits &find_lift(const std::string &name); // fails with E_NAME, naming the nearest known lift
@@ -31,9 +36,12 @@ struct Derivation {
 };
 std::vector<Derivation> &derivations(); // tests add to it
 
-// The values of the parameters of the derivation `compress`.
+// The values of the parameters of the derivations.
 struct CompressValues {
     int32_t orthonormal;
+};
+struct TruncateValues {
+    int64_t components;
 };
 
 // Makes a row of the core or of a derivation, with a complete name such as "output.orthonormal".

@@ -57,7 +57,7 @@ Options parse(int count, char **words) {
 
 std::vector<Entry> chosen(const Options &options) {
     std::vector<Entry> out;
-    for (const auto &part : {kernel_rows(), exact_rows(), reduced_rows(), centre_rows(), manifold_rows(),
+    for (const auto &part : {kernel_rows(), exact_rows(), reduced_rows(), centre_rows(), akfa_rows(), manifold_rows(),
                              transform_rows(), data_rows(), method_rows(), shadow_rows(), rskpca_rows()})
         for (const Entry &entry : part) {
             bool wanted = options.rows.empty();

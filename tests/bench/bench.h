@@ -116,6 +116,7 @@ std::vector<Entry> kernel_rows();
 std::vector<Entry> exact_rows();
 std::vector<Entry> reduced_rows();
 std::vector<Entry> centre_rows();
+std::vector<Entry> akfa_rows();
 std::vector<Entry> transform_rows();
 std::vector<Entry> data_rows();
 std::vector<Entry> method_rows();
