@@ -48,10 +48,10 @@ Figure errors(const Subject &subject) {
     Figure figure;
     figure.panels.resize(1);
     Panel &panel = figure.panels[0];
-    const Style dot = {style_of_class(0).colour, Shape::circle, false}, ring = {style_of_class(1).colour, Shape::circle, true};
+    const Style dot = {style_of_class(0).colour, Shape::circle, false},
+                ring = {style_of_class(1).colour, Shape::circle, true};
     panel.x = {"features", {-0.5, count.back() + 0.5}, Axis::Kind::whole};
-    panel.y = {"mean squared error",
-               logarithmic ? Range{last / 1.4, first * 1.4} : Range{0, 1.06 * first},
+    panel.y = {"mean squared error", logarithmic ? Range{last / 1.4, first * 1.4} : Range{0, 1.06 * first},
                logarithmic ? Axis::Kind::logarithmic : Axis::Kind::linear};
     Polyline line;
     for (size_t k = 0; k < error.size(); ++k) line.emplace_back(count[k], error[k]);
@@ -62,7 +62,8 @@ Figure errors(const Subject &subject) {
     if (elbow > 0) {
         panel.layers.push_back({Marks{{count[elbow]}, {error[elbow]}, {}, {ring}, 2 * radius, 1, false}, false});
         figure.legend.push_back(
-            {format("elbow: %zu features, %.1f %% of the error left", elbow, 100 * error[elbow] / first), ring, "", false, false});
+            {format("elbow: %zu features, %.1f %% of the error left", elbow, 100 * error[elbow] / first), ring, "",
+             false, false});
     }
     return figure;
 }

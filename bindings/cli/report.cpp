@@ -195,9 +195,11 @@ void print_costs(FILE *stream, mercer_model *model, const std::optional<mercer_f
         // What the fit did counts, because it may have taken another strategy than the forecast
         // assumed.
         const std::string passes = fact_of(model, "/kernel_passes");
-        const bool projects = passes.empty() ? forecast->passes.likely == 0 : std::strtod(passes.c_str(), nullptr) == 0;
+        const bool lift_passes = forecast->passes.likely > 0,
+                   projects = passes.empty() ? !lift_passes : std::strtod(passes.c_str(), nullptr) == 0;
         cells.push_back({"kernel matrix",
                          projects            ? "not used: a projection"
+                         : !lift_passes      ? "used by the reducer alone"
                          : forecast->streams ? "streamed"
                                              : "stored",
                          ""});

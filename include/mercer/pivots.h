@@ -37,6 +37,7 @@ typedef struct mercer_pivot_options {
 typedef struct mercer_energy_options {
     mercer_pivot_options stop;
     int32_t selection;
+    int32_t reserved;
     int64_t rank;
     const char *must, *never;
 } mercer_energy_options;
@@ -67,8 +68,8 @@ typedef struct mercer_energy_options {
         MERCER_PARAM_NAMED("trace", double, MERCER_REAL, params, stop.trace, "0", "", "", MERCER_HI_OPEN, 0, 1,        \
                            "stop when the sum of the residuals is at most this share of the trace")
 
-/* Returns the stop for the options at the beginning of the struct to which params points: a mercer_energy_options if the
- * rule needs energies, otherwise a mercer_pivot_options. */
+/* Returns the stop for the options at the beginning of the struct to which params points: a mercer_energy_options if
+ * the rule needs energies, otherwise a mercer_pivot_options. */
 static inline mercer_pivot_stop mercer_pivot_stop_of(const void *params, const mercer_shape *shape, int32_t needs) {
     const int64_t usual = needs < MERCER_PIVOT_ENERGY ? 1000 : shape->r > 0 ? shape->r : 10;
     const mercer_pivot_options *options = (const mercer_pivot_options *)params;

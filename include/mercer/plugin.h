@@ -313,7 +313,8 @@ enum {
     MERCER_PIVOT_ENERGY = 4,
     MERCER_PIVOT_EXPANSION = 5 /* the same; the score also reads mercer_pivot_state.expansion */
 };
-/* How the host finds the pivots of rules that need energies. Only EXACT gives the pivots of the rule; the others cost less. */
+/* How the host finds the pivots of rules that need energies. Only EXACT gives the pivots of the rule; the others cost
+ * less. */
 enum {
     MERCER_SELECT_AUTO = 0,      /* EXACT up to 2e10 products of kernel values (m n^2), else IN_FACTOR */
     MERCER_SELECT_EXACT = 1,     /* one pass over all kernel values for each pivot */

@@ -1,10 +1,10 @@
 /* ackfa.c - AKFA that discards rows as soon as they are well represented: R_jj < delta, R = K - L L^T
  *
- * Accelerated kernel feature analysis with a cut-off (Jiang, Snapp, Motai & Zhu, CVPR 2006). The pivots are those of akfa.c,
- * p = argmax s_j / R_jj, s_j = sum_t w_t R_jt^2, but before each pivot the rows with R_jj < delta are discarded: with
- * discard = candidates they are no longer chosen, with discard = rows, as in the paper, they no longer count in s either,
- * which gives a larger error. The selection ends when no row is left, so delta is also a rule to stop. Cost and error as for
- * akfa.c; discard = rows takes n kernel values and 2 n i flops more for each discarded row.
+ * Accelerated kernel feature analysis with a cut-off (Jiang, Snapp, Motai & Zhu, CVPR 2006). The pivots are those of
+ * akfa.c, p = argmax s_j / R_jj, s_j = sum_t w_t R_jt^2, but before each pivot the rows with R_jj < delta are
+ * discarded: with discard = candidates they are no longer chosen, with discard = rows, as in the paper, they no longer
+ * count in s either, which gives a larger error. The selection ends when no row is left, so delta is also a rule to
+ * stop. Cost and error as for akfa.c; discard = rows takes n kernel values and 2 n i flops more for each discarded row.
  */
 #include <mercer/pivots.h>
 

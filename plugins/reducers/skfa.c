@@ -2,10 +2,10 @@
  *
  * Sparse kernel feature analysis (Smola, Mangasarian & Schoelkopf, 1999; in the form of Jiang, Snapp, Motai & Zhu, CVPR
  * 2006, equation 9). The feature of row j is the residual of its image, phi_j - sum_i a_ij phi_i over the pivots i with
- * K_II a_j = k_I(x_j). Its coefficients have the 1-norm 1 + |a_j|_1, and divided by it the feature has the sum of squares
- * s_j / (1 + |a_j|_1)^2 over all rows: the pivot is the largest under this constraint. Unlike AKFA it avoids rows that the
- * pivots explain in part. Cost: as akfa.c, and n m numbers, 2 n i flops a pivot, for the a_j. Error: reducer.mse is the
- * mean squared distance of the rows to the span of the pivots.
+ * K_II a_j = k_I(x_j). Its coefficients have the 1-norm 1 + |a_j|_1, and divided by it the feature has the sum of
+ * squares s_j / (1 + |a_j|_1)^2 over all rows: the pivot is the largest under this constraint. Unlike AKFA it avoids
+ * rows that the pivots explain in part. Cost: as akfa.c, and n m numbers, 2 n i flops a pivot, for the a_j. Error:
+ * reducer.mse is the mean squared distance of the rows to the span of the pivots.
  */
 #include <mercer/pivots.h>
 

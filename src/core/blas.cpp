@@ -236,8 +236,8 @@ void qr(int64_t n, double *a, int64_t lda, double *q, int64_t ldq) {
     check_finite("qr", n, n, a, lda);
     Buffer<double> tau(n), work(64 * n); // dgeqrf and dorgqr use blocks of at most 64 columns
     Entry entry;
-    lapack_int info =
-        LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, small(n), small(n), a, small(lda), tau.data(), work.data(), small(64 * n));
+    lapack_int info = LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, small(n), small(n), a, small(lda), tau.data(), work.data(),
+                                          small(64 * n));
     for (int64_t j = 0; j < n; ++j) std::copy_n(a + j * lda, n, q + j * ldq);
     if (info == 0)
         info = LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, small(n), small(n), small(n), q, small(ldq), tau.data(),

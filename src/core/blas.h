@@ -48,8 +48,8 @@ void solve_lower(int64_t m, int64_t n, const float *l, int64_t ldl, float *x, in
 int64_t potrf(int64_t n, double *a, int64_t lda);
 // Factors the largest leading block of A that is positive definite, and returns its order.
 int64_t potrf_leading(int64_t n, std::vector<double> &a, int64_t lda);
-// Factors the n x n matrix A = Q R. R replaces the upper triangle of A, and has a diagonal >= 0; Q is n x n.
-// A call takes about 8 n^3 / 3 flops.
+// Factors the n x n matrix A = Q R. R replaces the upper triangle of A, and has a diagonal >= 0; Q
+// is n x n. A call takes about 8 n^3 / 3 flops.
 void qr(int64_t n, double *a, int64_t lda, double *q, int64_t ldq);
 // Computes the r largest eigenpairs of the symmetric matrix a, in descending order; vectors is n x
 // r. Only the lower triangle of a is read, but both triangles are overwritten. The workspace is

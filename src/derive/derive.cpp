@@ -52,8 +52,8 @@ Json forecast_json(const Run &run, const DerivationForecast &ahead) {
 } // namespace
 
 std::map<std::string, DerivationFunctions> &derive_functions() {
-    static std::map<std::string, DerivationFunctions> table = {
-        {"compress", {compress, forecast_compress}}, {"truncate", {truncate, forecast_truncate}}};
+    static std::map<std::string, DerivationFunctions> table = {{"compress", {compress, forecast_compress}},
+                                                               {"truncate", {truncate, forecast_truncate}}};
     return table;
 }
 

@@ -2,12 +2,12 @@
 //
 //   A' = A[:, :k],  b' = b[:k],  lambda' = lambda[:k] ...
 //
-// Each component is computed as before, so the scores of the new model are the first k scores of the
-// old one. The variances of the components that are left out are added to what the model is said to
-// lose (mse_components, and `lost` of the ledger). If A is the upper triangular matrix of nested
-// features (tensor `variance`), the centres behind the last one that these features use are left
-// out as well, which gives exactly the model that a fit with these centres would make: its mean is
-// nu' = A' b'. Cost: that of a copy. There is no rounding error but in the sums.
+// Each component is computed as before, so the scores of the new model are the first k scores of
+// the old one. The variances of the components that are left out are added to what the model is
+// said to lose (mse_components, and `lost` of the ledger). If A is the upper triangular matrix of
+// nested features (tensor `variance`), the centres behind the last one that these features use are
+// left out as well, which gives exactly the model that a fit with these centres would make: its
+// mean is nu' = A' b'. Cost: that of a copy. There is no rounding error but in the sums.
 #include "derive.h"
 
 #include "../fit/report.h"
@@ -26,8 +26,9 @@ int64_t components_of(const DeriveTask &task) {
         fail(MERCER_E_VALUE, "output.components = %" PRId64 ", but the model has %" PRId64, asked, model.r());
     const Tensor *rule = model.can(MERCER_CAN_LABELS) ? model.tensor("clusters") : nullptr;
     if (asked > 0 && rule && rule->cols - 2 > asked)
-        fail(MERCER_E_UNSUPPORTED, "output.components = %" PRId64 ", but the labels of the model need %" PRId64 " components",
-             asked, rule->cols - 2);
+        fail(MERCER_E_UNSUPPORTED,
+             "output.components = %" PRId64 ", but the labels of the model need %" PRId64 " components", asked,
+             rule->cols - 2);
     return asked > 0 ? asked : model.r();
 }
 
@@ -88,7 +89,8 @@ void finish_nested(const Model &model, int64_t k, Tensors &out) {
 
 // Keeps the entries of a list in the report that belong to the first k components.
 void shorten(Json &text, const char *name, size_t count) {
-    if (Json &list = text[name]; list.is_array() && list.size() > count) list.erase(list.begin() + static_cast<int64_t>(count), list.end());
+    if (Json &list = text[name]; list.is_array() && list.size() > count)
+        list.erase(list.begin() + static_cast<int64_t>(count), list.end());
 }
 
 Json certificates_of(const Json &before, int64_t k) {
@@ -107,7 +109,8 @@ Json report_of(const DeriveTask &task, const Model &model, int64_t k, const Tens
     text["capabilities"] = capability_names(model.summary().capabilities);
     const auto found = [&](const char *name) { return before.contains(name) ? before[name] : Json(); };
     text["certificates"] = certificates_of(found("certificates"), k);
-    for (const char *name : {"uncertified", "mean_square", "mse", "rank", "reported", "errors", "residuals", "clusters"})
+    for (const char *name :
+         {"uncertified", "mean_square", "mse", "rank", "reported", "errors", "residuals", "clusters"})
         if (before.contains(name)) text[name] = before[name];
     const size_t count = static_cast<size_t>(k);
     if (text.contains("residuals")) shorten(text, "residuals", count);
@@ -148,7 +151,8 @@ std::shared_ptr<const Model> truncate(const DeriveTask &task) {
     const int64_t m = nested && k < model.r() ? centres_used(*model.tensor("A"), k) : model.m();
     Tensors tensors = first_of(model, k, m);
     if (m < model.m()) finish_nested(model, k, tensors);
-    return derived_model(task, model, report_of(task, model, k, tensors), std::move(tensors));
+    Json text = report_of(task, model, k, tensors); // before the tensors are moved
+    return derived_model(task, model, std::move(text), std::move(tensors));
 }
 
 DerivationForecast forecast_truncate(const DeriveTask &task) {

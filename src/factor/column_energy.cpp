@@ -1,31 +1,30 @@
-// Selection by column energies: pivoted Cholesky K ~ L L^T whose next pivot p has the largest score,
-// a function of the residual d_j = R_jj and the energy s_j = sum_t w_t R_jt^2 of each row, where
-// R = K - L L^T. With the score s_j / d_j this is AKFA (Jiang, Snapp, Motai and Zhu, CVPR 2006): s_j
-// / d_j is exactly the amount by which the pivot j lowers the error sum_t w_t d_t.
+// Selection by column energies: pivoted Cholesky K ~ L L^T whose next pivot p has the largest
+// score, a function of the residual d_j = R_jj and the energy s_j = sum_t w_t R_jt^2 of each row,
+// where R = K - L L^T. With the score s_j / d_j this is AKFA (Jiang, Snapp, Motai and Zhu, CVPR
+// 2006): s_j / d_j is exactly the amount by which the pivot j lowers the error sum_t w_t d_t.
 //
 // K is never updated. A pivot with the column c = K_p - L L_p^T of R appends l = c / sqrt(c_p), and
-//     v = K (w l) - L (L^T (w l)),   s_j -= 2 l_j v_j - ... : s_j <- s_j - 2 l_j v_j + l_j^2 |l|_w^2,
-//     d_j <- d_j - l_j^2,
-// which takes one product of K with a vector. m pivots take m passes over K: one for the first s and
-// one after each pivot but the last.
+//     v = K (w l) - L (L^T (w l)),  s_j <- s_j - 2 l_j v_j + l_j^2 |l|_w^2,  d_j <- d_j - l_j^2,
+// which takes one product of K with a vector. m pivots take m passes over K: one for the first s
+// and one after each pivot but the last.
 //
-// Rounding. s_j falls like the square of the residual, but its error does not: after some pivots the
-// difference above consists of rounding errors. So each s_j has a bound e_j on its error, which
+// Rounding. s_j falls like the square of the residual, but its error does not: after some pivots
+// the difference above consists of rounding errors. So each s_j has a bound e_j on its error, which
 // starts at c u s and grows in each step by
 //     c u (s + 2 |l| (|v| + |K_j|_w |l|_w) + l^2 |l|_w^2),
 // c = 8 in f64 and 24 in f32, where products within a tile are summed in f32.
 // Contenders are the rows whose score of s + e reaches the largest score of max(s - e, w d^2). More
 // than 8 of them (equal rows count once) cause a refresh: all s are computed anew from R, in one
-// pass with n^2 i flops, after which e = 2 eta sqrt(W s) + W eta^2, eta = (4 + sqrt i) u_64 max K_jj,
-// W = sum w. If there are more than 8 even then, the 8 best are taken. The columns of all
+// pass with n^2 i flops, after which e = 2 eta sqrt(W s) + W eta^2, eta = (4 + sqrt i) u_64 max
+// K_jj, W = sum w. If there are more than 8 even then, the 8 best are taken. The columns of all
 // contenders are then formed, and their exact energies decide. In f64 this gives the pivots of
-// exact arithmetic down to the rank floor of 1e-10 max K_jj; in f32, where the floor is
-// 256 u_32 max K_jj, it gives those of the rounded matrix as long as the mean residual exceeds the
-// floor (both measured). L, d, s and e are in f64 for either type.
+// exact arithmetic down to the rank floor of 1e-10 max K_jj; in f32, where the floor is 256 u_32
+// max K_jj, it gives those of the rounded matrix as long as the mean residual exceeds the floor
+// (both measured). L, d, s and e are in f64 for either type.
 //
 // Cost: m passes, n^2 / 2 kernel values each if K is streamed, and 6 n i flops in step i; usually 2
-// refreshes in f64 and up to 5 in f32; 8 n (m + 8) bytes, twice as many with expansions. Any number
-// of threads, and a stored or streamed K, give the same bits.
+// refreshes in f64 and up to 11 in f32; 8 n (m + 8) bytes, twice as many with expansions. Any
+// number of threads, and a stored or streamed K, give the same bits.
 #include "column_energy.h"
 
 #include "../core/blas.h"
@@ -124,8 +123,8 @@ mercer_pivot_state ColumnEnergy::state(int64_t rows, const double *residual, con
     return out;
 }
 
-// Computes columns of R, n x count, column-major. Entries of rows whose residual is 0 are exactly 0:
-// those of pivots, and of rows whose residual fell below 0 by rounding of K.
+// Computes columns of R, n x count, column-major. Entries of rows whose residual is 0 are exactly
+// 0: those of pivots, and of rows whose residual fell below 0 by rounding of K.
 void ColumnEnergy::residual_columns(const int64_t *rows, int64_t columns, double *out) {
     const int64_t i = count();
     kernel_.columns(run_, rows, columns, out, n());
@@ -355,7 +354,8 @@ void ColumnEnergy::select(mercer_task &task, const mercer_pivot_rule &rule, cons
         }
         rank_reached_ = true;
         for (int64_t i = 0; i < n(); ++i)
-            if (sample_weight(i) > 0 && residual_[i] > floor() && (barred_.empty() || !barred_[i])) rank_reached_ = false;
+            if (sample_weight(i) > 0 && residual_[i] > floor() && (barred_.empty() || !barred_[i]))
+                rank_reached_ = false;
         break;
     }
     if (count() == 0 && largest_ > floor() && rule.delta > largest_)

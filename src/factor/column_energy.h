@@ -21,8 +21,8 @@ struct EnergyCounts {
     int64_t columns = 0;   // columns of the residual that were computed to score contenders exactly
 };
 
-// How the pivots of such a rule are found (MERCER_SELECT_... in plugin.h), and which rows must be pivots, in this
-// order, before all others, or never are.
+// How the pivots of such a rule are found (MERCER_SELECT_... in plugin.h), and which rows must be
+// pivots, in this order, before all others, or never are.
 struct EnergySelection {
     int32_t how = MERCER_SELECT_EXACT;
     std::vector<int64_t> must{}, never{};
@@ -33,8 +33,8 @@ class ColumnEnergy {
     // kernel: the kernel matrix of the rows, neither weighted nor centred. Both are borrowed.
     ColumnEnergy(Run &run, const Operator &kernel, const KernelRows &rows);
     // Selects pivots until the stop holds, the rule leaves no candidate, or no row above the rank
-    // floor is left. Fails with E_NUMERICAL if the kernel proves to be indefinite, and with E_VALUE if rule.delta
-    // leaves no candidate for the first pivot.
+    // floor is left. Fails with E_NUMERICAL if the kernel proves to be indefinite, and with E_VALUE
+    // if rule.delta leaves no candidate for the first pivot.
     void select(mercer_task &task, const mercer_pivot_rule &rule, const PivotStop &stop,
                 const EnergySelection &selection = {});
 
@@ -48,7 +48,8 @@ class ColumnEnergy {
     double mean_residual() const { return errors_.back(); }
     double trace_left() const { return trace_ > 0 ? residual_sum_ / trace_ : 0; }
     bool rank_reached() const { return rank_reached_; } // no row above the rank floor was left
-    // w^T K w / W^2, the squared length of the mean in feature space; NAN if no pass has computed it.
+    // w^T K w / W^2, the squared length of the mean in feature space; NAN if no pass has computed
+    // it.
     double mean_square() const { return mean_square_; }
     const EnergyCounts &counts() const { return counts_; }
 

@@ -1,9 +1,9 @@
 // Which rows may be the next pivot of a selection by column energies, and which of them is.
 //
-// Exact selection: the contenders are the rows whose score, with the upper bound s + e of the energy,
-// reaches the largest score with a lower bound. The other ways take the rows with the largest
-// estimated scores, or random rows. In every case the columns of R of these rows are then formed, and
-// their exact scores decide.
+// Exact selection: the contenders are the rows whose score, with the upper bound s + e of the
+// energy, reaches the largest score with a lower bound. The other ways take the rows with the
+// largest estimated scores, or random rows. In every case the columns of R of these rows are then
+// formed, and their exact scores decide.
 #include "column_energy.h"
 
 #include <cinttypes>
@@ -13,7 +13,8 @@ namespace mercer {
 namespace {
 
 constexpr int64_t best_by_rows = 4, best_by_signs = 8; // rows that are scored exactly after an estimate
-// Of 59 random candidates, the best is one of the best 5 % of all with probability 1 - 0.95^59 = 0.952.
+// Of 59 random candidates, the best is one of the best 5 % of all with probability 1 - 0.95^59 =
+// 0.952.
 constexpr size_t quantile_rows = 59;
 
 } // namespace
@@ -97,7 +98,8 @@ std::vector<int64_t> ColumnEnergy::exact_rows() {
     return rows.size() > most_contenders ? best_rows(most_contenders) : rows;
 }
 
-// Returns the rows with the largest scores_. Of rows with equal contents only the first is returned.
+// Returns the rows with the largest scores_. Of rows with equal contents only the first is
+// returned.
 std::vector<int64_t> ColumnEnergy::best_rows(int64_t count) {
     std::vector<int64_t> order, out;
     for (int64_t i = 0; i < n(); ++i)
@@ -136,8 +138,7 @@ std::vector<int64_t> ColumnEnergy::next_rows() {
     if (how_ == MERCER_SELECT_EXACT) return exact_rows();
     if (how_ == MERCER_SELECT_QUANTILE) return random_rows();
     sketch_->energies(energy_.data());
-    for (int64_t i = 0; i < n(); ++i)
-        energy_[i] = std::max(energy_[i], sample_weight(i) * residual_[i] * residual_[i]);
+    for (int64_t i = 0; i < n(); ++i) energy_[i] = std::max(energy_[i], sample_weight(i) * residual_[i] * residual_[i]);
     scores(energy_.data(), scores_.data());
     return best_rows(how_ == MERCER_SELECT_ROWS ? best_by_rows : best_by_signs);
 }

@@ -1,12 +1,13 @@
 // With E[Omega Omega^T] = diag(w),  E|Y_j|^2 = sum_t w_t R_jt^2 = s_j for Y = R Omega:
 //
-//   rows    column k of Omega is e_t sqrt(W / (q p)), p = the number of rows drawn for t, t drawn with
-//           probability w_t / W. With equal weights the rows are drawn without replacement.
-//   signs   Omega_tk = +- sqrt(w_t / q). The relative standard deviation of |Y_j|^2 is sqrt(2 / q) at most.
+//   rows    column k of Omega is e_t sqrt(c W / q): row t was drawn c times in q draws, each with
+//           probability w_t / W. With equal weights rows are drawn without replacement.
+//   signs   Omega_tk = +- sqrt(w_t / q). The relative standard deviation of |Y_j|^2 is at most
+//           sqrt(2 / q).
 //
 // Y is updated and never computed anew: its error is that of R, about u_64 K_jj per entry, so the
-// estimates serve down to s_j of about u_64^2 W K_jj^2. Cost: n q kernel values (rows), one pass (signs), and 4 n q
-// flops for each pivot; 8 n q bytes.
+// estimates serve down to s_j of about u_64^2 W K_jj^2. Cost: n q kernel values (rows), one pass
+// (signs), and 4 n q flops for each pivot; 8 n q bytes.
 #include "energy_sketch.h"
 
 #include "../core/slabs.h"

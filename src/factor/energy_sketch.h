@@ -1,6 +1,6 @@
-// Estimates of the energies s_j = sum_t w_t R_jt^2 of a residual R = K - L L^T, from the products of R with
-// q fixed vectors. Selections that need not find the very best pivot use them in place of one pass
-// over K for each pivot.
+// Estimates of the energies s_j = sum_t w_t R_jt^2 of a residual R = K - L L^T, from the products
+// of R with q fixed vectors. Selections that need not find the very best pivot use them in place of
+// one pass over K for each pivot.
 #pragma once
 #include "../core/rng.h"
 #include "../gram/data.h"
@@ -10,8 +10,8 @@ namespace mercer {
 
 class EnergySketch {
   public:
-    // rows: R is multiplied by q unit vectors, whose rows are drawn with probability w_t / W: no pass, q
-    // columns of K. signs: it is multiplied by q vectors of random signs: one pass over K.
+    // rows: R is multiplied by q unit vectors, whose rows are drawn with probability w_t / W: no
+    // pass, q columns of K. signs: it is multiplied by q vectors of random signs: one pass over K.
     enum class Kind { rows, signs };
     EnergySketch(Run &run, const Operator &kernel, const KernelRows &rows, Kind kind, const Random &random);
     // Subtracts l (l^T Omega) from Y = R Omega: the pivot with the column l has been appended to L.
@@ -34,9 +34,9 @@ class EnergySketch {
     Kind kind_;
     Random random_;
     int64_t width_;
-    std::vector<int64_t> drawn_;  // kind rows: the rows that the unit vectors select
-    std::vector<double> scale_;   // kind rows: the length of each vector
-    Buffer<double> y_;            // n x width_, column-major
+    std::vector<int64_t> drawn_; // kind rows: the rows that the unit vectors select
+    std::vector<double> scale_;  // kind rows: the length of each vector
+    Buffer<double> y_;           // n x width_, column-major
 };
 
 } // namespace mercer

@@ -1,18 +1,18 @@
 // K ~ F F^T, where the rank columns of F are a pivoted Cholesky factor with randomly drawn pivots
-// (RPCholesky). Everything the rules ask of K is then computed in rank dimensions: with the rows u_j of F
-// and G = F^T diag(w) F = sum_t w_t u_t u_t^T,
+// (RPCholesky). Everything the rules ask of K is then computed in rank dimensions: with the rows
+// u_j of F and G = F^T diag(w) F = sum_t w_t u_t u_t^T,
 //
 //   d_j = |u_j|^2,  s_j = u_j^T G u_j.
 //
-// A pivot p adds the direction v of (I - V V^T) u_p to the orthonormal basis V of the pivots so far. With
-// z = (I - V V^T) G v (V without v), c = v^T G v, a_j = v^T u_j and b_j = z^T u_j,
+// A pivot p adds the direction v of (I - V V^T) u_p to the orthonormal basis V of the pivots so
+// far. With z = (I - V V^T) G v (V without v), c = v^T G v, a_j = v^T u_j and b_j = z^T u_j,
 //
 //   s_j <- s_j - 2 a_j b_j + a_j^2 c,   d_j <- d_j - a_j^2,   sum_t w_t d_t <- sum_t w_t d_t - c.
 //
-// Candidates are the random pivots and 4096 other rows, so that no step takes time in proportion to n. If F has the rank
-// of K and all rows are candidates, the pivots are those of ColumnEnergy. Otherwise the mean error of the
-// selected rows was at most 1.08 times that of the exact selection for rank = 4 m (seven data sets, n =
-// 3000, m = 10 and 30), and 1.23 times for rank = 2 m.
+// Candidates are the random pivots and 4096 other rows, so that no step takes time in proportion to
+// n. If F has the rank of K and all rows are candidates, the pivots are those of ColumnEnergy.
+// Otherwise the mean error of the selected rows was at most 1.08 times that of the exact selection
+// for rank = 4 m (seven data sets, n = 3000, m = 10 and 30), and 1.23 times for rank = 2 m.
 //
 // Cost: n rank kernel values, n rank^2 flops for G and as many for F, 4 (rank + 4096) rank flops a
 // pivot. Memory: n rank numbers for F, or slabs of it if it is recomputed; 2 (rank + 4096) rank.
@@ -34,7 +34,8 @@ constexpr int64_t stream = int64_t{1} << 41; // the numbers of Random are taken 
 // The candidates and the state of the selection among them.
 class Candidates {
   public:
-    Candidates(Run &run, const KernelRows &rows, CountedVector<int64_t> numbers, int64_t rank, int64_t most, bool expands)
+    Candidates(Run &run, const KernelRows &rows, CountedVector<int64_t> numbers, int64_t rank, int64_t most,
+               bool expands)
         : run_(run), rows_(rows), numbers_(std::move(numbers)), rank_(rank), most_(most),
           u_(run.buffer<double>(count(), rank)), g_(run.buffer<double>(rank, rank)), v_(run.buffer<double>(rank, most)),
           residual_(run.buffer<double>(count())), energy_(run.buffer<double>(count())),
@@ -158,8 +159,8 @@ void Candidates::expand(int64_t pivot, double root) {
     }
 }
 
-// The random pivots, the rows that must be pivots, and random rows, in ascending order. Rows that must
-// not be pivots are left out.
+// The random pivots, the rows that must be pivots, and random rows, in ascending order. Rows that
+// must not be pivots are left out.
 CountedVector<int64_t> candidate_rows(const KernelRows &rows, const int64_t *pivots, int64_t count,
                                       const EnergySelection &selection, const Random &random) {
     CountedVector<int64_t> out(selection.must.begin(), selection.must.end());
@@ -168,7 +169,8 @@ CountedVector<int64_t> candidate_rows(const KernelRows &rows, const int64_t *piv
         for (int64_t i = 0; i < rows.n; ++i) out.push_back(i);
     } else {
         for (int64_t k = 0; k < random_candidates; ++k)
-            out.push_back(std::min(static_cast<int64_t>(random.uniform(stream, k) * static_cast<double>(rows.n)), rows.n - 1));
+            out.push_back(
+                std::min(static_cast<int64_t>(random.uniform(stream, k) * static_cast<double>(rows.n)), rows.n - 1));
     }
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
@@ -189,7 +191,8 @@ CountedVector<int64_t> select_in_factor(Run &run, const mercer_task &task, const
                                         const EnergySelection &selection, int64_t rank, bool stored,
                                         int64_t *evaluations, bool *rank_reached) {
     const int64_t most = std::min(stop.m, rows.n);
-    PartialCholesky<T> sample(run, rows, in_factor_rank(rank, stop.m, rows.n), stored ? Factor::stored : Factor::recomputed);
+    PartialCholesky<T> sample(run, rows, in_factor_rank(rank, stop.m, rows.n),
+                              stored ? Factor::stored : Factor::recomputed);
     {
         Run::Span span(run, 0, 0.5);
         sample.grow_sampled({in_factor_rank(rank, stop.m, rows.n)}, task.random);
@@ -203,7 +206,8 @@ CountedVector<int64_t> select_in_factor(Run &run, const mercer_task &task, const
         for (int64_t row : pivots) numbers.push_back(rows.numbers ? rows.numbers[row] : row);
         KernelRows basis = rows;
         basis.numbers = numbers.data(), basis.n = sample.count(), basis.weights = nullptr;
-        span = std::make_unique<SpanRows<T>>(run, rows.kernel, points_of<T>(rows), points_of<T>(basis), basis_of<T>(run, basis));
+        span = std::make_unique<SpanRows<T>>(run, rows.kernel, points_of<T>(rows), points_of<T>(basis),
+                                             basis_of<T>(run, basis));
     }
     SpanMoments sums;
     Buffer<double> scatter;
@@ -221,7 +225,8 @@ CountedVector<int64_t> select_in_factor(Run &run, const mercer_task &task, const
     size_t given = 0;
     *rank_reached = false;
     const auto reached = [&] {
-        return (stop.mse > 0 && left <= stop.mse * sums.weight) || (stop.trace > 0 && left <= stop.trace * sums.uncentred);
+        return (stop.mse > 0 && left <= stop.mse * sums.weight) ||
+               (stop.trace > 0 && left <= stop.trace * sums.uncentred);
     };
     while (static_cast<int64_t>(candidates.picks().size()) < most) {
         if (given < selection.must.size()) {
@@ -256,14 +261,14 @@ template <class T>
 mercer_figure in_factor_evaluations(int64_t n, int64_t rank, bool stored) {
     const double rows = static_cast<double>(n), columns = static_cast<double>(rank),
                  again = stored ? 0 : rows * columns + columns * (columns + 4096);
-    const auto most = static_cast<double>(
-        PartialCholesky<T>::evaluations(n, rank, stored ? Factor::stored : Factor::recomputed));
+    const auto most =
+        static_cast<double>(PartialCholesky<T>::evaluations(n, rank, stored ? Factor::stored : Factor::recomputed));
     return {rows * columns + again, most + again};
 }
 
 #define MERCER_INSTANTIATE(T)                                                                                          \
     template CountedVector<int64_t> select_in_factor<T>(Run &, const mercer_task &, const KernelRows &,                \
-                                                        const mercer_pivot_rule &, const PivotStop &,                 \
+                                                        const mercer_pivot_rule &, const PivotStop &,                  \
                                                         const EnergySelection &, int64_t, bool, int64_t *, bool *);    \
     template Bytes in_factor_bytes<T>(const Run &, int64_t, int64_t, int64_t, bool, const TileBytes &);                \
     template mercer_figure in_factor_evaluations<T>(int64_t, int64_t, bool);

@@ -1,12 +1,13 @@
-// Selection of pivots by energies in the span of random pivots, without a pass over all kernel values.
+// Selection of pivots by energies in the span of random pivots, without a pass over all kernel
+// values.
 #pragma once
 #include "column_energy.h"
 
 namespace mercer {
 
-// Returns the selected rows in order of selection. rank: the number of random pivots; 0: 4 stop.m. stored: their factor,
-// n x rank, is kept in memory; otherwise its rows are recomputed. evaluations: is increased by the kernel values.
-// rank_reached: whether no candidate was left.
+// Returns the selected rows in order of selection. rank: the number of random pivots; 0: 4 stop.m.
+// stored: their factor, n x rank, is kept in memory; otherwise its rows are recomputed.
+// evaluations: is increased by the kernel values. rank_reached: whether no candidate was left.
 template <class T>
 CountedVector<int64_t> select_in_factor(Run &run, const mercer_task &task, const KernelRows &rows,
                                         const mercer_pivot_rule &rule, const PivotStop &stop,

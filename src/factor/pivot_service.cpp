@@ -66,8 +66,8 @@ namespace {
 
 // A rule asks for m passes of energies, refreshes excluded, and one pass for each refresh. Two
 // refreshes are likely; at most there is one before each pivot.
-// The cost of a selection in the span of random pivots, and of the factor of the selected rows. stored: both factors
-// are kept in memory; factor: receives the bytes of the second one.
+// The cost of a selection in the span of random pivots, and of the factor of the selected rows.
+// stored: both factors are kept in memory; factor: receives the bytes of the second one.
 template <class T>
 mercer_cost in_factor_cost(const mercer_task &task, int64_t n, const mercer_pivot_stop &stop, bool stored,
                            const TileBytes &tiles, int64_t *factor) {
@@ -109,15 +109,15 @@ mercer_cost energy_cost(const mercer_task &task, int64_t n, const mercer_pivot_s
         cost.kernel_evaluations = n * (256 + 4 * m), cost.likely_evaluations = rows * (256 + 4 * usual);
         break;
     case MERCER_SELECT_SKETCH:
-        cost.kernel_evaluations = pass + 8 * n * m, cost.likely_evaluations = static_cast<double>(pass) + 8 * rows * usual;
+        cost.kernel_evaluations = pass + 8 * n * m,
+        cost.likely_evaluations = static_cast<double>(pass) + 8 * rows * usual;
         break;
     case MERCER_SELECT_QUANTILE:
         cost.kernel_evaluations = 59 * n * m, cost.likely_evaluations = 59 * rows * usual;
         break;
     default: // at most one refresh for each pivot, usually two in all; and the columns of contenders
         cost.kernel_evaluations = kept * pass + m * n * n + 17 * n * m;
-        cost.likely_evaluations =
-            static_cast<double>(pass) * (stored ? 1 : usual) + 2 * rows * rows + 2 * rows * usual;
+        cost.likely_evaluations = static_cast<double>(pass) * (stored ? 1 : usual) + 2 * rows * rows + 2 * rows * usual;
     }
     const double products = how == MERCER_SELECT_EXACT ? rows : how == MERCER_SELECT_QUANTILE ? 59 * most : 512;
     cost.flops = 2 * rows * products * most + 3 * rows * most * most;
@@ -210,8 +210,9 @@ void check_energy_rule(const mercer_pivot_rule &rule, const mercer_pivot_stop &s
     if (how == MERCER_SELECT_IN_FACTOR && stop.factor)
         fail(MERCER_E_PLUGIN, "pivot_cholesky: MERCER_SELECT_IN_FACTOR gives no factor");
     if (how == MERCER_SELECT_IN_FACTOR && stop.maxerr > 0)
-        fail(MERCER_E_VALUE, "reducer.maxerr = %g needs a selection that knows all residuals: selection = exact, rows, "
-                             "sketch or quantile",
+        fail(MERCER_E_VALUE,
+             "reducer.maxerr = %g needs a selection that knows all residuals: selection = exact, rows, "
+             "sketch or quantile",
              stop.maxerr);
 }
 

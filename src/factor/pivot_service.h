@@ -15,8 +15,8 @@ template <class T>
 mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const mercer_pivot_rule &rule,
                          const mercer_pivot_stop &stop, Buffer<double> &copy);
 
-// Returns how the pivots of a rule that needs energies are found: one of MERCER_SELECT_..., not AUTO.
-// centred: the rule sees the centred matrix, for which there is no selection in a factor.
+// Returns how the pivots of a rule that needs energies are found: one of MERCER_SELECT_..., not
+// AUTO. centred: the rule sees the centred matrix, for which there is no selection in a factor.
 int32_t energy_selection(const mercer_pivot_stop &stop, int64_t n, bool centred);
 // Fails with E_PLUGIN if a rule that needs energies or its stop is invalid, and with E_VALUE if the
 // stop cannot be combined with this way of selection.

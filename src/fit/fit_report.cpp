@@ -25,9 +25,9 @@ Json strategy_json(const Strategy &strategy, double accuracy) {
     return out;
 }
 
-// How many rows a selection by column energies could choose from before each pivot. survival: the share of the
-// candidates that were still there one pivot later, on average; by the model of the paper on AKFA it is n^(-1/l), if l
-// pivots use up all n rows.
+// How many rows a selection by column energies could choose from before each pivot. survival: the
+// share of the candidates that were still there one pivot later, on average; by the model of the
+// paper on AKFA it is n^(-1/l), if l pivots use up all n rows.
 Json selection_json(const std::vector<int64_t> &candidates, int64_t n) {
     Json out = record({{"candidates", candidates}});
     const double first = static_cast<double>(candidates.front()), last = static_cast<double>(candidates.back()),

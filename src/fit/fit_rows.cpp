@@ -73,6 +73,7 @@ void lift_centres(const FitTask &task, Plan plan, Fitted &out) {
                                   "' was not used: the fit took a projection, which needs none");
     lifted.warnings.insert(lifted.warnings.end(), out.prepared.warnings.begin(), out.prepared.warnings.end());
     lifted.kernel_evaluations += out.reduction.kernel_evaluations;
+    lifted.passes += out.reduction.passes;
     warn_of_share(recipe.values(), out.prepared.source->rows(), out.centres.m(), lifted);
 }
 

@@ -47,8 +47,8 @@ void check_assignment(const Reduction &reduction, const Plugin &plugin) {
                  plugin.name.c_str(), i, reduction.assignment[i], reduction.m - 1);
 }
 
-// Keeps the first m centres. What refers to all of them is dropped: an assignment of rows, a factor,
-// and bounds on the distance of a row from its centre.
+// Keeps the first m centres. What refers to all of them is dropped: an assignment of rows, a
+// factor, and bounds on the distance of a row from its centre.
 void keep_first(int64_t m, Reduction &out) {
     if (m >= out.m) return;
     for (const char *name : radius_names) out.report.erase(name);
@@ -90,11 +90,13 @@ Reduction reduce(Run &run, const Recipe &recipe, const Data &data, const Prepare
                kept = recipe.values().assignment != 0;
     if (plugin.reducer.flags & MERCER_NEEDS_VECTORS && prepared.source->kind() == Source::Kind::objects)
         fail(MERCER_E_UNSUPPORTED, "reducer %s needs vectors, but these data are objects", plugin.name.c_str());
-    const ReducerSettings shown{likely_components(recipe.values(), n), stores_factor, recipe.values().centred_gram != 0};
+    const ReducerSettings shown{likely_components(recipe.values(), n), stores_factor,
+                                recipe.values().centred_gram != 0};
     auto run_reducer = [&](auto &&problem) {
         mercer_task task(run, Random(static_cast<uint64_t>(recipe.values().seed), Stage::reducer), &problem,
                          &out.report);
-        PivotForecast pivots(problem.tiles(), stores_factor, shown.centred); // for reducers that call pivot_cost while they run
+        PivotForecast pivots(problem.tiles(), stores_factor,
+                             shown.centred); // for reducers that call pivot_cost while they run
         task.foreseen = &pivots;
         problem.serve(task);
         mercer_shape shape = problem.shape();

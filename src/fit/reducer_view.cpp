@@ -290,7 +290,8 @@ mercer_pivots DataProblem<T>::energy_pivots(mercer_task &task, const mercer_pivo
             fail(MERCER_E_VALUE, "row %" PRId64 " is listed in reducer.must and in reducer.never",
                  prepared_.source->number(row));
     if (static_cast<int64_t>(how.must.size()) > stop.m)
-        fail(MERCER_E_VALUE, "reducer.must lists %zu rows, but at most %" PRId64 " are selected", how.must.size(), stop.m);
+        fail(MERCER_E_VALUE, "reducer.must lists %zu rows, but at most %" PRId64 " are selected", how.must.size(),
+             stop.m);
     if (how.how == MERCER_SELECT_IN_FACTOR) return pivots_in_factor(task, rule, stop, how);
     Selection &made = selections_.emplace_back(kernel_rows());
     const KernelMatrix matrix = make_operator<T>(run_, made.rows, plan_of_gram(MERCER_GRAM_STORED));
@@ -300,12 +301,14 @@ mercer_pivots DataProblem<T>::energy_pivots(mercer_task &task, const mercer_pivo
     const mercer_pivots out = run_pivots(*made.pivots, task, rule, stop, how);
     evaluations_ += matrix.evaluations();
     out_.candidates = made.pivots->candidates();
+    out_.passes += out.passes;
     out_.rank_reached = out.rank_reached != 0;
     if (!settings_.centred && !std::isnan(made.pivots->mean_square())) out_.mean_square = made.pivots->mean_square();
     return out;
 }
 
-// Selects rows in the span of random pivots. Their residuals are then those of their own factor, which the lift may use.
+// Selects rows in the span of random pivots. Their residuals are then those of their own factor,
+// which the lift may use.
 template <class T>
 mercer_pivots DataProblem<T>::pivots_in_factor(mercer_task &task, const mercer_pivot_rule &rule,
                                                const mercer_pivot_stop &stop, const EnergySelection &how) {
@@ -355,7 +358,8 @@ std::vector<int64_t> DataProblem<T>::rows_listed(const char *name, const char *t
     std::vector<int64_t> out;
     for (const std::string &word : split(list, ',')) {
         int64_t number = 0;
-        if (!parse_number(word, &number)) fail(MERCER_E_VALUE, "reducer.%s: '%.40s' is no row number", name, word.c_str());
+        if (!parse_number(word, &number))
+            fail(MERCER_E_VALUE, "reducer.%s: '%.40s' is no row number", name, word.c_str());
         if (number < 0 || number >= source.given_rows())
             fail(MERCER_E_VALUE, "reducer.%s: row %" PRId64 ", must be 0 to %" PRId64, name, number,
                  source.given_rows() - 1);

@@ -1,16 +1,17 @@
-// The lift `triangular` with lift.centred_gram: the features of the centred kernel matrix, as in the
-// paper on AKFA. With the weighted mean mu of the images, K~ = H K H^T and the pivots I,
+// The lift `triangular` with lift.centred_gram: the features of the centred kernel matrix, as in
+// the paper on AKFA. With the weighted mean mu of the images, K~ = H K H^T and the pivots I,
 //
 //   K~_II = L_I L_I^T,   C = L_I^-T,   f(x) = C^T k~_I(x),
 //   k~_i(x) = k(x_i, x) - m(x) - mu_i + s,   m(x) = w^T k_X(x) / W,   s = w^T K w / W^2.
 //
 // m(x) needs the kernel values with all rows, so all rows become centres, the pivots first:
 //
-//   A_tj = (C_tj if t is a pivot) + a0_j w_t / W,   a0_j = -sum_i C_ij,   b = C^T mu_I + a0 s,   nu = w / W.
+//   A_tj = (C_tj if t is a pivot) + a0_j w_t / W,   a0_j = -sum_i C_ij,
+//   b = C^T mu_I + a0 s,   nu = w / W.
 //
-// A score costs n kernel values and n r multiplications. Cost of the fit: one pass for mu, n m kernel values, 2 n
-// m^2 + m^3 / 3 flops; memory: 3 n m numbers, and n (d + m) for the model. Its error is that of a
-// Cholesky factor of K~_II in f64.
+// A score costs n kernel values and n r multiplications. Cost of the fit: one pass for mu, n m
+// kernel values, 2 n m^2 + m^3 / 3 flops; memory: 3 n m numbers, and n (d + m) for the model. Its
+// error is that of a Cholesky factor of K~_II in f64.
 #include "../core/blas.h"
 #include "../factor/partial_cholesky.h"
 #include "../operator/centred.h"
@@ -23,7 +24,8 @@
 namespace mercer {
 namespace {
 
-// The Cholesky factor, in order, of the rows and columns of a matrix that do not depend on those before them.
+// The Cholesky factor, in order, of the rows and columns of a matrix that do not depend on those
+// before them.
 struct Ordered {
     std::vector<int64_t> places; // of these rows
     Buffer<double> lower;        // column-major, places.size() square
@@ -99,8 +101,8 @@ void write_coefficients(const Ordered &order, const Buffer<double> &c, const Cou
     out.mean_square = gram.mean_square();
 }
 
-// Writes covariance, variance, limits and errors. l: the features of all rows, n x r, column-major; self: the diagonal of
-// K~, which is overwritten.
+// Writes covariance, variance, limits and errors. l: the features of all rows, n x r, column-major;
+// self: the diagonal of K~, which is overwritten.
 void write_moments(Run &run, int64_t n, int64_t r, const Buffer<double> &l, const double *weights, double total,
                    Buffer<double> &self, Lifted &out) {
     Buffer<double> weighted = run.buffer<double>(n, r);
@@ -108,7 +110,8 @@ void write_moments(Run &run, int64_t n, int64_t r, const Buffer<double> &l, cons
         for (int64_t i = 0; i < n; ++i) weighted[i + j * n] = l[i + j * n] * (weights ? weights[i] : 1) / total;
     std::vector<double> variance, errors{0};
     Tensor covariance = make_tensor<double>(r, r);
-    gemm('T', 'N', r, r, n, 1.0, l.data(), n, weighted.data(), n, 0.0, tensor_data<double>(covariance), std::max<int64_t>(r, 1));
+    gemm('T', 'N', r, r, n, 1.0, l.data(), n, weighted.data(), n, 0.0, tensor_data<double>(covariance),
+         std::max<int64_t>(r, 1));
     for (int64_t i = 0; i < n; ++i) errors[0] += (weights ? weights[i] : 1) * self[i] / total;
     for (int64_t j = 0; j < r; ++j) {
         variance.push_back(tensor_data<double>(covariance)[j + j * r]);
@@ -142,7 +145,8 @@ Lifted centred_gram_as(const LiftTask &task) {
     const int64_t n = prepared.source->rows(), m = task.centres.m();
     const double *weights = prepared.weighted() ? prepared.weights.data() : nullptr;
     if (!task.centres.rows)
-        fail(MERCER_E_UNSUPPORTED, "lift.centred_gram needs centres that are rows of the data, and the reducer %s gives new points",
+        fail(MERCER_E_UNSUPPORTED,
+             "lift.centred_gram needs centres that are rows of the data, and the reducer %s gives new points",
              task.recipe.values().reducer);
     CountedVector<int64_t> pivots;
     for (int64_t k = 0; k < task.reduction.m; ++k)

@@ -5,9 +5,9 @@
 // more often.
 //
 // For a projection, row l_i of the factor L and its residual d_i give the outputs of row i:
-// f = V^T (l_i - mu), residual = d_i + |l_i - mu|^2 - |f|^2, T^2 = f^T S^-1 f, S the covariance of the
-// scores. This takes one more sweep over L with 2 n m r flops (and n r^2 if S is not diagonal), and
-// the memory of 2 n numbers, or 3 n with weights.
+// f = V^T (l_i - mu), residual = d_i + |l_i - mu|^2 - |f|^2, T^2 = f^T S^-1 f, S the covariance of
+// the scores. This takes one more sweep over L with 2 n m r flops (and n r^2 if S is not diagonal),
+// and the memory of 2 n numbers, or 3 n with weights.
 #include "control_limits.h"
 
 #include "../core/threads.h"
@@ -96,8 +96,9 @@ Limits limits_in_span(Run &run, const SpanRows<T> &span, Projection &projection,
         Buffer<T> made, f;
         Buffer<double> scores;
     };
-    Pool<Work> pool(
-        [&] { return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, width), run.buffer<double>(r)}); });
+    Pool<Work> pool([&] {
+        return std::unique_ptr<Work>(new Work{{}, run.buffer<T>(span_slab, width), run.buffer<double>(r)});
+    });
     parallel_for(
         run, slabs,
         [&](int64_t s) {

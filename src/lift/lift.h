@@ -26,11 +26,13 @@ struct Findings {
 struct Reduction : Landmarks {
     std::map<std::string, double> report;
     int64_t kernel_evaluations = 0;
-    double flops = 0;            // of the factor
-    bool used_landmarks = false; // the reducer used the landmarks that the data came with
+    double flops = 0;                  // of the factor
+    bool used_landmarks = false;       // the reducer used the landmarks that the data came with
     std::optional<double> mean_square; // |mean|^2 in feature space over all rows, if the reducer has computed it
-    bool rank_reached = false;   // pivots ended before the requested number, at the rank of the kernel matrix
-    // For selections by column energies: the number of candidates before each pivot. Otherwise empty.
+    int64_t passes = 0;                // over the kernel matrix
+    bool rank_reached = false;         // pivots ended before the requested number, at the rank of the kernel matrix
+    // For selections by column energies: the number of candidates before each pivot. Otherwise
+    // empty.
     std::vector<int64_t> candidates;
     // The factor K ~ L L^T, if the reducer computed one, in the type of tiles. Its pivots are the
     // rows in `index`.

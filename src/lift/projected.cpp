@@ -365,8 +365,8 @@ SpanPlan plan_on_span(const PlanTask &task, CertificateLevel certificates, int64
 
 Plan plan_projected(const PlanTask &task) {
     const CoreValues &values = task.recipe.values();
-    auto [plan, tiles, made_again, recomputed] =
-        plan_on_span(task, static_cast<CertificateLevel>(values.certificates), rows_looked_at(values, task.source.rows()), 0);
+    auto [plan, tiles, made_again, recomputed] = plan_on_span(task, static_cast<CertificateLevel>(values.certificates),
+                                                              rows_looked_at(values, task.source.rows()), 0);
     // A fit by passes may fall back to the dense problem, so its plan includes the memory and the
     // kernel values of that problem.
     if (goes_by_passes(task))

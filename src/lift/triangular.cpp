@@ -1,13 +1,14 @@
-// The lift `triangular` (akfa, ackfa, skfa): one feature for each centre c_1 ... c_m, in their order.
-// Feature j is the coordinate of phi(x) on the part of phi(c_j) that is orthogonal to the centres
-// before it (Gram-Schmidt in feature space):
+// The lift `triangular` (akfa, ackfa, skfa): one feature for each centre c_1 ... c_m, in their
+// order. Feature j is the coordinate of phi(x) on the part of phi(c_j) that is orthogonal to the
+// centres before it (Gram-Schmidt in feature space):
 //
-//   K_CC = L_C L_C^T,  l(x) = L_C^-1 k_C(x),  f(x) = l(x) - mu,  mu = sum w l / W   (uncentred: mu = 0)
-//   A = L_C^-T (upper triangular),  b = mu,  nu = A mu
+//   K_CC = L_C L_C^T,  l(x) = L_C^-1 k_C(x),  f(x) = l(x) - mu,  mu = sum w l / W,
+//   A = L_C^-T (upper triangular),  b = mu,  nu = A mu;   uncentred: mu = 0.
 //
-// Because A is upper triangular, the first k features with their k centres are the model of k centres. The features are
-// orthonormal directions in feature space, but unlike principal components they are correlated on the
-// rows, and their variances need not descend. So the model has the tensors
+// Because A is upper triangular, the first k features with their k centres are the model of k
+// centres. The features are orthonormal directions in feature space, but unlike principal
+// components they are correlated on the rows, and their variances need not descend. So the model
+// has the tensors
 //
 //   covariance  S = sum w f f^T / W   (up to 1000 features),   variance  S_jj
 //
@@ -17,9 +18,9 @@
 //
 // The rows of L that the factor module gives belong to centres in the order of its pivots pi. With
 // their rows M = P L_pi in the order of the centres, M^T = Q R gives L_C = R^T and l = Q^T l_pi, so
-// that S = Q^T S_pi Q. Centres in the span of others (equal rows) have no feature, and get zeros in A.
-// Cost: n m kernel values, n m^2 + 20 m^3 / 3 flops. The error of A is that of a triangular solve,
-// u_64 cond(L_C); that of S is that of sums in the tile's type.
+// that S = Q^T S_pi Q. Centres in the span of others (equal rows) have no feature, and get zeros in
+// A. Cost: n m kernel values, n m^2 + 20 m^3 / 3 flops. The error of A is that of a triangular
+// solve, u_64 cond(L_C); that of S is that of sums in the tile's type.
 #include "../core/blas.h"
 #include "control_limits.h"
 #include "projected.h"
@@ -68,7 +69,8 @@ Buffer<double> turned(Run &run, const InOrder &order, Buffer<double> scatter) {
 template <class T>
 void write_coefficients(const LiftTask &task, const InOrder &order, const std::vector<double> &mean, Lifted &out) {
     const int64_t m = task.centres.m(), rank = order.count();
-    Buffer<double> lower = task.run.buffer<double>(rank, rank), c = std::move(task.run.buffer<double>(rank, rank).zero());
+    Buffer<double> lower = task.run.buffer<double>(rank, rank),
+                   c = std::move(task.run.buffer<double>(rank, rank).zero());
     for (int64_t j = 0; j < rank; ++j) {
         for (int64_t i = j; i < rank; ++i) lower[i + j * rank] = order.r[j + i * rank];
         c[j + j * rank] = 1;
@@ -89,7 +91,8 @@ void write_coefficients(const LiftTask &task, const InOrder &order, const std::v
     if (task.recipe.values().lift_centred) out.tensors["nu"] = vector_tensor(nu);
 }
 
-// Writes the covariance and the variances, and returns the mean squared residuals after 0 ... rank features.
+// Writes the covariance and the variances, and returns the mean squared residuals after 0 ... rank
+// features.
 std::vector<double> write_variances(const Buffer<double> &scatter, const SpanMoments &sums,
                                     const std::vector<double> &mean, Lifted &out) {
     const auto rank = static_cast<int64_t>(mean.size());
@@ -133,7 +136,8 @@ Lifted triangular_as(const LiftTask &task) {
     for (int64_t j = 0; j < rank; ++j)
         for (int64_t k = 0; k < rank; ++k)
             mean[static_cast<size_t>(j)] += order.q[k + j * rank] * sums.mean[static_cast<size_t>(k)];
-    if (rank < task.centres.m() || task.reduction.rank_reached) out.outcome |= MERCER_RANK_REACHED;
+    const bool all_rows = rank == prepared.source->rows() && rank < task.recipe.values().components;
+    if (rank < task.centres.m() || task.reduction.rank_reached || all_rows) out.outcome |= MERCER_RANK_REACHED;
 
     run.stage("lift");
     write_coefficients<T>(task, order, mean, out);

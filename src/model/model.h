@@ -58,7 +58,7 @@ class Model {
     double mean_square() const { return mean_square_; }             // nu^T K nu
     const std::optional<Ledger> &ledger() const { return ledger_; } // only of a mergeable model
     const Whitening &whitening() const { return *whitening_; }
-    bool leaves_missing() const { return leaves_missing_; }         // true: rows with a NaN get NaN as output
+    bool leaves_missing() const { return leaves_missing_; } // true: rows with a NaN get NaN as output
     // The fast path for a few rows; nullptr if this model has none.
     const RowScores *row_scores() const;
     // Threads and budget, as set in the context that made the model.

@@ -1,7 +1,7 @@
-// R is the Cholesky factor of S, and its inverse is computed once for each model: 2 r^3 / 3 flops, r^2
-// numbers. A score is then whitened by a product with r (r + 1) / 2 of them. The relative error of g
-// is at most about r u cond(R). S is refused if the variance of a component, given those before it, is
-// at most rounding_floor times its variance: it may then consist of rounding errors.
+// R is the Cholesky factor of S, and its inverse is computed once for each model: 2 r^3 / 3 flops,
+// r^2 numbers. A score is then whitened by a product with r (r + 1) / 2 of them. The relative error
+// of g is at most about r u cond(R). S is refused if the variance of a component, given those
+// before it, is at most rounding_floor times its variance: it may then consist of rounding errors.
 #include "whitening.h"
 
 #include "../core/blas.h"

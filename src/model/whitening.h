@@ -1,6 +1,6 @@
 // Whitening: the linear map g = R^-1 f from scores to numbers of unit covariance on the rows that a
-// model was fitted on. S = R R^T is the covariance of the scores, and R is lower triangular, so that
-// g_1 ... g_k depend on f_1 ... f_k alone. Hotelling's T^2 is f^T S^-1 f = |g|^2.
+// model was fitted on. S = R R^T is the covariance of the scores, and R is lower triangular, so
+// that g_1 ... g_k depend on f_1 ... f_k alone. Hotelling's T^2 is f^T S^-1 f = |g|^2.
 #pragma once
 #include "tensors.h"
 

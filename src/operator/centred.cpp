@@ -3,8 +3,8 @@
 //   (H K H^T)_ij = K_ij - mu_i - mu_j + s = K_ij - a_i - a_j,   a_i = mu_i - s / 2
 //   H K H^T v = K v - a (1^T v) - 1 (a^T v)
 //
-// Each entry is subtracted before it is used, as in weighted.cpp. Its error is that of K_ij and of a,
-// whose sums have an error of n u at most.
+// Each entry is subtracted before it is used, as in weighted.cpp. Its error is that of K_ij and of
+// a, whose sums have an error of n u at most.
 #include "centred.h"
 
 #include "../core/threads.h"

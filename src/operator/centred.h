@@ -3,8 +3,9 @@
 
 namespace mercer {
 
-// The centred matrix H K H^T, H = 1 - 1 w^T / W, of a base operator K: the inner products of the images less
-// their weighted mean. Unlike WeightedOperator it scales no row, so that rows of weight 0 keep their values.
+// The centred matrix H K H^T, H = 1 - 1 w^T / W, of a base operator K: the inner products of the
+// images less their weighted mean. Unlike WeightedOperator it scales no row, so that rows of weight
+// 0 keep their values.
 class CentredOperator : public Operator {
   public:
     // weights: nullptr: all are 1. Makes one product with the base.
@@ -22,8 +23,8 @@ class CentredOperator : public Operator {
 
   private:
     const Operator &base_;
-    double stretch_;                // |H|^2
-    Buffer<double> mean_, shift_;   // shift_: mu - mean_square / 2
+    double stretch_;              // |H|^2
+    Buffer<double> mean_, shift_; // shift_: mu - mean_square / 2
     double mean_square_ = 0;
 };
 

@@ -118,10 +118,11 @@ const std::vector<CoreRow> &core_rows() {
             counting, AT(replicates), MERCER_INT, "report.bootstrap", "0", "", 0, 0, 1e5,
             "bootstrap replicates for error bars of the eigenvalues; 0: none, or 200 if output.components = 0 asks for "
             "those above the noise"),
-        core_row(fitting, AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0, inf,
-                 "number of components; 0: those whose error bars are above the noise or, with output.variance or "
-                 "output.threshold, as many as these need; lift 'triangular': at most this many, 0 (its default): one for "
-                 "each centre"),
+        core_row(
+            fitting, AT(components), MERCER_INT, "output.components", "10", "", MERCER_SHORT | MERCER_AUTO, 0, inf,
+            "number of components; 0: those whose error bars are above the noise or, with output.variance or "
+            "output.threshold, as many as these need; lift 'triangular': at most this many, 0 (its default): one for "
+            "each centre"),
         core_row(counting, AT(variance), MERCER_REAL, "output.variance", "", "", MERCER_LO_OPEN, 0, 1,
                  "keep the fewest components that explain this share of the total variance; components is then the "
                  "upper limit"),

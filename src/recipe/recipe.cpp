@@ -78,7 +78,11 @@ std::string Recipe::who_takes() const {
     return format("'%s' is an operation, for mercer_model_transform", operations_[0]->name);
 }
 
-std::string Recipe::default_weights() const { return method_ ? method_->weights : ""; }
+std::string Recipe::own_default(const std::string &row) const {
+    if (row == weights_row && method_) return method_->weights;
+    // A nested lift has one component for each centre unless the user limits their number.
+    return row == components_row && lift_of(*this).nested ? "0" : "";
+}
 
 const char *Recipe::default_reducer() const { return method_ ? method_->reducer : derivation_->reducer; }
 
@@ -100,9 +104,8 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
     } else if (part == "lift") {
         const LiftTraits &before = lift_of(*this), &after = find_lift(value.empty() ? method_->lift : value);
         store(after.name);
-        // A nested lift has one component for each centre unless the user limits their number.
         if (before.nested != after.nested)
-            core_.set(core_.table().find(components_row), after.nested ? "0" : "", components_row);
+            core_.set(core_.table().find(components_row), own_default(components_row), components_row);
         set_part("solver", "auto");
     } else {
         bool reducer = part == "reducer";
@@ -120,7 +123,8 @@ void Recipe::set_part(const std::string &part, const std::string &value) {
             core_.set(static_cast<int64_t>(i), "", name.c_str());
     }
     if (const int64_t row = core_.table().find(weights_row); row >= 0 && has_core_row(static_cast<size_t>(row)))
-        if (part == "method" || part == "reducer" || part == "lift") core_.set(row, default_weights(), weights_row);
+        if (part == "method" || part == "reducer" || part == "lift")
+            core_.set(row, own_default(weights_row), weights_row);
     shown_.clear();
 }
 
@@ -244,9 +248,8 @@ void Recipe::set(const std::string &name, const std::string &value) {
         trial.set_part(row.name(), trim(value));
         *this = std::move(trial);
     } else {
-        // An empty value resets reducer.weights to the default of the method.
-        const bool own = row.params == &core_ && value.empty() && row.name() == weights_row;
-        const std::string text = own ? default_weights() : value;
+        // An empty value restores the default, which may depend on the method or the lift.
+        const std::string text = row.params == &core_ && value.empty() ? own_default(row.name()) : value;
         if (row.params == &core_ && !is_operation()) check_core_value(row.name(), text);
         if (row.params == &core_ && !is_operation()) refuse_share(row, trim(text));
         row.params->set(row.index, text, row.name().c_str());
@@ -289,9 +292,9 @@ mercer_row Recipe::public_row(int64_t index) {
         group = all[static_cast<size_t>(index)].prefix + out.group;
         out.group = group.c_str();
     }
-    if (full == weights_row && !default_weights().empty()) {
+    if (const std::string own = own_default(full); !own.empty()) {
         std::string &initial = shown_[full + " initial"];
-        initial = default_weights();
+        initial = own;
         out.initial = initial.c_str();
     }
     if (is_part(full)) {

@@ -62,7 +62,8 @@ class Recipe {
     void refuse_share(const Row &row, const std::string &text) const;
     void set_part(const std::string &part, const std::string &value);
     const char *default_reducer() const;
-    std::string default_weights() const; // "": the default of the row reducer.weights
+    // The default of a core row in this recipe; "": that of the row itself.
+    std::string own_default(const std::string &row) const;
 
     std::shared_ptr<Registry> registry_;
     Operations operations_;

@@ -41,7 +41,8 @@ std::vector<double> kernel_matrix(const Table<T> &x, double sigma) {
     return k;
 }
 
-// Subtracts own times the column from a row of the residual, and returns the sum of the squares of the result.
+// Subtracts own times the column from a row of the residual, and returns the sum of the squares of
+// the result.
 double update_row(double *row, int64_t n, double own, const double *column) {
     double sum[8] = {};
     int64_t t = 0;
@@ -54,15 +55,17 @@ double update_row(double *row, int64_t n, double own, const double *column) {
     return std::accumulate(sum, sum + 8, 0.0);
 }
 
-// AKFA by updating the Gram matrix, with the scores of the next step in the same pass over it: the best that a step can
-// do that writes K. Returns the seconds without those for the kernel values.
+// AKFA by updating the Gram matrix, with the scores of the next step in the same pass over it: the
+// best that a step can do that writes K. Returns the seconds without those for the kernel values.
 double updating(const std::vector<double> &kernel, int64_t n, int64_t m, int threads, std::vector<int64_t> &picks) {
     std::vector<double> k = kernel, energy(static_cast<size_t>(n)), column(energy);
     picks.clear();
     const Clock clock;
     for (int64_t step = 0; step <= m; ++step) {
         const auto rows = [&](int64_t first, int64_t end) {
-            for (int64_t j = first; j < end; ++j) energy[static_cast<size_t>(j)] = update_row(k.data() + j * n, n, column[static_cast<size_t>(j)], column.data());
+            for (int64_t j = first; j < end; ++j)
+                energy[static_cast<size_t>(j)] =
+                    update_row(k.data() + j * n, n, column[static_cast<size_t>(j)], column.data());
         };
         std::vector<std::thread> team;
         for (int64_t part = 0; part < threads; ++part)
@@ -72,7 +75,8 @@ double updating(const std::vector<double> &kernel, int64_t n, int64_t m, int thr
         int64_t best = 0;
         double score = -1;
         for (int64_t j = 0; j < n; ++j) {
-            const double d = k[static_cast<size_t>(j * n + j)], now = d > 1e-10 ? energy[static_cast<size_t>(j)] / d : 0;
+            const double d = k[static_cast<size_t>(j * n + j)],
+                         now = d > 1e-10 ? energy[static_cast<size_t>(j)] / d : 0;
             if (now > score) score = now, best = j;
         }
         picks.push_back(best);
@@ -82,11 +86,13 @@ double updating(const std::vector<double> &kernel, int64_t n, int64_t m, int thr
     return clock.seconds();
 }
 
-// All eigenvectors of the kernel matrix by LAPACK. Returns the seconds without those for the kernel values.
+// All eigenvectors of the kernel matrix by LAPACK. Returns the seconds without those for the kernel
+// values.
 double eigensolver(const std::vector<double> &kernel, int64_t n) {
     std::vector<double> k = kernel, values(static_cast<size_t>(n));
     const Clock clock;
-    if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', static_cast<int>(n), k.data(), static_cast<int>(n), values.data()) != 0)
+    if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', static_cast<int>(n), k.data(), static_cast<int>(n), values.data()) !=
+        0)
         throw Skipped("dsyevd failed");
     return clock.seconds();
 }
@@ -117,14 +123,18 @@ void exact(Bench &bench, Row &row, double allowed) {
         return static_cast<double>(m) * limit::pass<T>(*points, q->data(), y->data(), 1, threads);
     };
     row.allowed = allowed;
-    row.checks.push_back({"passes, less refreshes", reported(report, "reducer.passes") - reported(report, "reducer.refreshes"),
+    row.checks.push_back({"passes, less refreshes",
+                          reported(report, "reducer.passes") - reported(report, "reducer.refreshes"),
                           static_cast<double>(m)});
     row.checks.push_back({"columns formed for each pick", reported(report, "reducer.columns") / static_cast<double>(m),
                           sizeof(T) == 8 ? 2 : PRINTED});
     auto kernel = std::make_shared<std::vector<double>>(kernel_matrix(problem->x, 4));
     auto picks = std::make_shared<std::vector<int64_t>>();
-    row.peers.push_back({"AKFA that updates the Gram matrix, one fused pass a step", 2.5,
-                         [=, threads = bench.options.threads] { return updating(*kernel, n, m, threads, *picks); }, "", {}});
+    row.peers.push_back({"AKFA that updates the Gram matrix, one fused pass a step",
+                         2.5,
+                         [=, threads = bench.options.threads] { return updating(*kernel, n, m, threads, *picks); },
+                         "",
+                         {}});
     row.peers.push_back({"all eigenvectors by LAPACK", 100, [=] { return eigensolver(*kernel, n); }, "", {}});
 }
 
@@ -160,10 +170,11 @@ void in_factor(Bench &bench, Row &row, double seconds) {
     const int64_t n = bench.rows(1000000), m = 50;
     auto problem = std::make_shared<Problem<T>>(bench, row, clusters<T>(n, 16, 20, 1), 5);
     Json report;
-    row.ours = selection(bench, problem, "akfa", {{"components", std::to_string(m)}, {"selection", "in-factor"}}, report);
+    row.ours =
+        selection(bench, problem, "akfa", {{"components", std::to_string(m)}, {"selection", "in-factor"}}, report);
     const auto points = problem->template points<T>();
-    // n rank kernel values in a factor, and the n rank^2 flops of its covariance, which a factor of twice the columns
-    // has in addition to its own n rank^2.
+    // n rank kernel values in a factor, and the n rank^2 flops of its covariance, which a factor of
+    // twice the columns has in addition to its own n rank^2.
     row.limit = [=, threads = bench.options.threads] { return limit::factor<T>(*points, 4 * m, threads); };
     row.allowed = 2.5;
     row.rounds = 2;
@@ -183,7 +194,8 @@ std::vector<Entry> akfa_rows() {
          [](Bench &bench, Row &row) { in_factor<double>(bench, row, 2.2); }},
         {"akfa-in-factor-f32", "the same in f32", false,
          [](Bench &bench, Row &row) { in_factor<float>(bench, row, 1.2); }},
-        {"akfa-100k-f64", "akfa, every pass streamed, n = 100 000, d = 16, 10 features: selection", true, streamed<double>},
+        {"akfa-100k-f64", "akfa, every pass streamed, n = 100 000, d = 16, 10 features: selection", true,
+         streamed<double>},
         {"akfa-100k-f32", "the same in f32", true, streamed<float>},
     };
 }

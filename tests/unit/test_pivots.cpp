@@ -247,7 +247,9 @@ Result run_service(const Matrix &k, mercer_pivot_stop stop, mercer_pivot_rule ru
 }
 
 mercer_pivot_rule rule_of(int32_t needs) {
-    return {sizeof(mercer_pivot_rule), needs, 0, nullptr, nullptr, nullptr, nullptr};
+    mercer_pivot_rule rule{};
+    rule.struct_size = sizeof rule, rule.needs = needs;
+    return rule;
 }
 
 void test_service() {
