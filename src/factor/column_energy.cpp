@@ -14,9 +14,9 @@
 //     c u (s + 2 |l| (|v| + |K_j|_w |l|_w) + l^2 |l|_w^2),
 // c = 8 in f64 and 24 in f32, where products within a tile are summed in f32.
 // Contenders are the rows whose score of s + e reaches the largest score of max(s - e, w d^2). More
-// than 8 of them (equal rows count once) cause a refresh: all s are computed anew from R, in one
+// than 8 of them, or 32 in f32 (equal rows count once), cause a refresh: all s are computed anew from R, in one
 // pass with n^2 i flops, after which e = 2 eta sqrt(W s) + W eta^2, eta = (4 + sqrt i) u_64 max
-// K_jj, W = sum w. If there are more than 8 even then, the 8 best are taken. The columns of all
+// K_jj, W = sum w. If there are as many even then, the best of them are taken. The columns of all
 // contenders are then formed, and their exact energies decide. In f64 this gives the pivots of
 // exact arithmetic down to the rank floor of 1e-10 max K_jj; in f32, where the floor is 256 u_32
 // max K_jj, it gives those of the rounded matrix as long as the mean residual exceeds the floor
@@ -367,7 +367,7 @@ int64_t ColumnEnergy::bytes(int64_t n, int64_t m, bool early, int32_t needs, int
     const bool expands = needs == MERCER_PIVOT_EXPANSION;
     const int64_t first = PartialCholesky<double>::first_capacity(m, early),
                   columns = first < m ? m + (m + 1) / 2 : m, // two sizes at once while L grows
-        vectors = 8 + 3 + expands, formed = std::max<int64_t>(refresh_columns, most_contenders + 1);
+        vectors = 8 + 3 + expands, formed = refresh_columns;
     const bool sketched = how == MERCER_SELECT_ROWS || how == MERCER_SELECT_SKETCH;
     const int64_t sketch = sketched ? EnergySketch::bytes(n, sketch_kind(how)) : 0;
     return sketch + 8 * n * (columns * (1 + expands) + vectors + std::min(formed, n)) + 16 * m * m * expands +

@@ -63,8 +63,10 @@ class ColumnEnergy {
         double energy = 0, score = -1;
         Buffer<double> column;
     };
-    static constexpr int64_t slab_rows = 2048;   // rows that one thread processes at once
-    static constexpr size_t most_contenders = 8; // columns that are formed for one exact pivot
+    static constexpr int64_t slab_rows = 2048; // rows that one thread processes at once
+    // The number of columns that may be formed for one exact pivot. Bounds in f32 are wider, and
+    // forming more columns costs less than a refresh, which would soon be due again.
+    static constexpr size_t most_contenders(bool f32) { return f32 ? 32 : 8; }
     int64_t n() const { return kernel_.n(); }
     double sample_weight(int64_t i) const { return rows_.weights ? rows_.weights[i] : 1; }
     // The weight of row i in energies, which is 0 if the row was dropped.

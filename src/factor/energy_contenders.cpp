@@ -54,7 +54,7 @@ std::vector<int64_t> ColumnEnergy::contenders() {
     return out;
 }
 
-// Forms the columns of these rows, at most most_contenders, and returns the one with the largest
+// Forms the columns of these rows, and returns the one with the largest
 // exact score. Ties are broken by the contents of the rows.
 ColumnEnergy::Contender ColumnEnergy::best_of(const std::vector<int64_t> &rows) {
     const auto columns = static_cast<int64_t>(rows.size());
@@ -90,12 +90,14 @@ ColumnEnergy::Contender ColumnEnergy::best_of(const std::vector<int64_t> &rows) 
 // Returns the rows that may have the largest score, at most most_contenders.
 std::vector<int64_t> ColumnEnergy::exact_rows() {
     std::vector<int64_t> rows = contenders();
-    if (rows.size() > most_contenders) {
+    if (rows.size() > most_contenders(kernel_.f32())) {
         refresh();
         rows = contenders();
     }
     // scores_ holds the scores of the upper bounds.
-    return rows.size() > most_contenders ? best_rows(most_contenders) : rows;
+    return rows.size() > most_contenders(kernel_.f32())
+               ? best_rows(static_cast<int64_t>(most_contenders(kernel_.f32())))
+               : rows;
 }
 
 // Returns the rows with the largest scores_. Of rows with equal contents only the first is
