@@ -36,8 +36,8 @@ class Candidates {
   public:
     Candidates(Run &run, const KernelRows &rows, CountedVector<int64_t> numbers, int64_t rank, int64_t most,
                bool expands)
-        : run_(run), rows_(rows), numbers_(std::move(numbers)), rank_(rank), most_(most),
-          u_(run.buffer<double>(count(), rank)), g_(run.buffer<double>(rank, rank)), v_(run.buffer<double>(rank, most)),
+        : run_(run), numbers_(std::move(numbers)), rank_(rank), most_(most), u_(run.buffer<double>(count(), rank)),
+          g_(run.buffer<double>(rank, rank)), v_(run.buffer<double>(rank, most)),
           residual_(run.buffer<double>(count())), energy_(run.buffer<double>(count())),
           weights_(run.buffer<double>(count())), scores_(run.buffer<double>(count())), a_(run.buffer<double>(count())) {
         for (int64_t j = 0; j < count(); ++j) weights_[j] = rows.weights ? rows.weights[number(j)] : 1;
@@ -67,7 +67,6 @@ class Candidates {
     double *direction(int64_t k) { return v_.data() + k * rank_; }
     void expand(int64_t pivot, double root);
     Run &run_;
-    const KernelRows &rows_;
     CountedVector<int64_t> numbers_, picks_; // picks_: row numbers
     int64_t rank_, most_;
     Buffer<double> u_, g_, v_; // u_: row-major; v_: the basis V, column-major

@@ -345,7 +345,7 @@ mercer_pivots DataProblem<T>::pivots_in_factor(mercer_task &task, const mercer_p
 // Returns the rows that the parameter lists by their numbers in the caller's data.
 template <class T>
 std::vector<int64_t> DataProblem<T>::rows_listed(const char *name, const char *text) {
-    const std::string_view list = trim(text ? text : "");
+    const std::string list(trim(text ? text : ""));
     if (list.empty()) return {};
     if (list == "landmarks") {
         const int64_t *index = nullptr;

@@ -100,7 +100,9 @@ void operate_all(mercer_model *model, const Queries &queries) {
 
 void derive_all(mercer_model *model, const Queries &queries) {
     static const std::vector<std::string> names = entries("derivations");
-    static const std::vector<Values> ways = {
+    static const std::vector<Values> counts = {
+        {{"output.components", "0"}}, {{"output.components", "1"}}, {{"output.components", "3"}}};
+    static const std::vector<Values> reductions = {
         {{"reducer.m", "1"}},
         {{"reducer.m", "1"}, {"seed", "1"}},
         {{"reducer.m", "5"}, {"seed", "2"}, {"output.orthonormal", "false"}},
@@ -114,7 +116,7 @@ void derive_all(mercer_model *model, const Queries &queries) {
         {{"reducer", "greedy"}, {"reducer.m", "3"}},
     };
     for (const std::string &name : names)
-        for (const Values &values : ways) {
+        for (const Values &values : name == "truncate" ? counts : reductions) {
             mercer_recipe *recipe = recipe_of(name.c_str(), values);
             mercer_model *derived = nullptr;
             const int32_t status = mercer_model_derive(&derived, recipe, &model, 1, queries.derive_on(), nullptr);

@@ -479,6 +479,35 @@ void test_centred_gram() {
         }
 }
 
+// Published numbers of an independent implementation, for points with whole coordinates.
+void test_golden() {
+    Session session;
+    Matrix x(12, 2);
+    for (int64_t i = 0; i < 12; ++i) {
+        x(i, 0) = static_cast<double>((7 * i * i + 2 * i) % 23);
+        x(i, 1) = static_cast<double>((10 * i + 3 * i * i * i) % 19);
+    }
+    struct Case {
+        const char *method, *centred_gram;
+        std::vector<int64_t> picks;
+        double first, last;
+    };
+    for (const Case &one : {Case{"akfa", "false", {4, 7, 3, 2, 11}, 1, .0583899554353},
+                            Case{"skfa", "false", {4, 7, 3, 0, 11}, 1, .066883131462},
+                            Case{"akfa", "true", {7, 3, 2, 11, 5}, .502319067379, .0226625340138},
+                            Case{"skfa", "true", {11, 3, 0, 9, 5}, .502319067379, .0225585114292}}) {
+        const Model model = session.fit(
+            x, {{"sigma", "8"}, {"components", "5"}, {"lift.centred_gram", one.centred_gram}}, {}, {}, one.method);
+        const Matrix c = model.tensor("C");
+        for (int64_t k = 0; k < 5; ++k)
+            TEST_ASSERT_TRUE_MESSAGE(std::equal(c.row(k), c.row(k) + 2, x.row(one.picks[static_cast<size_t>(k)])),
+                                     one.method);
+        const Vector errors = errors_of(model);
+        TEST_ASSERT_DOUBLE_WITHIN(tolerance::printed, one.first, errors.front());
+        TEST_ASSERT_DOUBLE_WITHIN(tolerance::printed, one.last, errors.back());
+    }
+}
+
 // One row, equal rows and a constant kernel: one feature, which has no variance.
 void test_edges() {
     Session session;
@@ -514,6 +543,7 @@ int main() {
     RUN_TEST(test_in_factor_is_exact);
     RUN_TEST(test_must_and_never);
     RUN_TEST(test_centred_gram);
+    RUN_TEST(test_golden);
     RUN_TEST(test_edges);
     return UNITY_END();
 }

@@ -490,7 +490,7 @@ fi
 # the label -1
 status 0 plot M.safetensors N10.npy --labels NOISE.npy -o N.svg && pic picture N.svg 10 0 1 '-1: in no cluster'
 status 0 plot M.safetensors N10.npy --labels SIGNS.npy -o N.svg && pic picture N.svg 10 -1 1
-error 2 3 plot M.safetensors --kind scre -o OLD.svg && says "--kind = scre, must be one of scree, scatter, density, residual: did you mean 'scree'"
+error 2 3 plot M.safetensors --kind scre -o OLD.svg && says "--kind = scre, must be one of scree, errors, scatter, density, residual: did you mean 'scree'"
 error 2 3 plot M.safetensors X.npy --components 1,9 -o OLD.svg && says 'component 9'
 error 2 3 plot M.safetensors X.npy --components 0 -o OLD.svg && says 'numbers >= 1'
 error 2 3 plot M.safetensors X.npy --components 1,2,3 -o OLD.svg

@@ -35,10 +35,10 @@ lacks() { offered "$1"; check "'$1' has '$2'" eval '! grep -qw -e "$2" <<<"$got"
 names() { mercer methods "$1" --json | /usr/bin/python3 -c 'import json, sys; print(*sorted(e["name"] for e in next(iter(json.load(sys.stdin).values()))))'; }
 
 # commands
-is 'mercer tr' transform
+is 'mercer tra' transform
 is 'mercer plugin' 'plugin-check plugin-new plugins'
 is 'mercer --v' --version
-is 'mercer help tr' transform
+is 'mercer help tra' transform
 commands=$(mercer --help | sed -n 's/^  \([a-z-]*\)  .*/\1/p' | grep -v ^-- | sort | paste -sd' ')
 has 'mercer ' $commands help
 for command in $commands; do has "mercer $command --" --help; done
