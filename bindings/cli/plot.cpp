@@ -92,6 +92,14 @@ Array values_of(const Subject &subject, mercer_data *data, const std::string &na
     return array_of(data, MERCER_F64, subject.run);
 }
 
+chart::Polyline polyline(const std::vector<double> &x, const std::vector<double> &y) {
+    chart::Polyline out;
+    for (size_t i = 0; i < x.size(); ++i) out.emplace_back(x[i], y[i]);
+    return out;
+}
+
+double radius_of(size_t marks) { return std::clamp(110.0 / static_cast<double>(marks), 1.8, 4.0); }
+
 std::string component_title(mercer_model *model, int64_t component) {
     const Importance importance = importance_of(model);
     const auto at = static_cast<size_t>(component - 1);

@@ -68,6 +68,12 @@ Array values_of(const Subject &subject, mercer_data *data, const std::string &na
 // Whether --labels is the name of a file, not of a column.
 bool is_label_file(const std::string &labels);
 
+// If the ratio of the largest value to the smallest exceeds this, an axis is logarithmic, because a
+// linear one would hide the small values.
+constexpr double log_from = 100;
+chart::Polyline polyline(const std::vector<double> &x, const std::vector<double> &y);
+double radius_of(size_t marks); // of the marks of a curve, smaller if there are many
+
 // The caption of a picture of a model without components, such as that of a single point.
 constexpr const char *without_components = "the model has no components: all variances are below rounding";
 

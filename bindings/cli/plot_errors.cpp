@@ -3,7 +3,6 @@
 #include "plot.h"
 #include "report.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace cli {
@@ -11,9 +10,6 @@ namespace cli {
 namespace {
 
 using namespace chart;
-
-// If the first error exceeds the last by more than this factor, the axis is logarithmic.
-constexpr double log_from = 100;
 
 // The number of features at the elbow: the point of the curve that lies farthest below the straight
 // line from its first to its last point, in the units of the picture. 0: the curve has no elbow.
@@ -53,10 +49,8 @@ Figure errors(const Subject &subject) {
     panel.x = {"features", {-0.5, count.back() + 0.5}, Axis::Kind::whole};
     panel.y = {"mean squared error", logarithmic ? Range{last / 1.4, first * 1.4} : Range{0, 1.06 * first},
                logarithmic ? Axis::Kind::logarithmic : Axis::Kind::linear};
-    Polyline line;
-    for (size_t k = 0; k < error.size(); ++k) line.emplace_back(count[k], error[k]);
-    const double radius = std::clamp(110.0 / static_cast<double>(error.size()), 1.8, 4.0);
-    panel.layers.push_back({Lines{{line}, dot.colour, false, false}, false});
+    const double radius = radius_of(error.size());
+    panel.layers.push_back({Lines{{polyline(count, error)}, dot.colour, false, false}, false});
     panel.layers.push_back({Marks{count, error, {}, {dot}, radius, 1, false}, false});
     figure.legend.push_back({"mean squared distance of the rows to the features", dot, dot.colour, false, false});
     if (elbow > 0) {

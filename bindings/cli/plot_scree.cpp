@@ -15,10 +15,6 @@ using namespace chart;
 using json::member;
 
 const std::string blue = style_of_class(0).colour, red = style_of_class(1).colour, grey = style_of_class(6).colour;
-// If the ratio of the largest eigenvalue to the smallest exceeds this, the axis is logarithmic,
-// because a linear axis would hide the small eigenvalues.
-constexpr double log_from = 100;
-
 std::vector<double> numbers(const json::Value &list) {
     std::vector<double> out;
     for (const json::Value &value : list.members) out.push_back(number_of(value));
@@ -88,12 +84,6 @@ Axis eigenvalue_axis(const std::vector<double> &values, const Intervals &interva
     return {"eigenvalue", range.lo < 0 ? padded(range, 0.06) : range, Axis::Kind::linear};
 }
 
-Polyline polyline(const std::vector<double> &x, const std::vector<double> &y) {
-    Polyline out;
-    for (size_t i = 0; i < x.size(); ++i) out.emplace_back(x[i], y[i]);
-    return out;
-}
-
 void add_share(Figure &figure, const std::vector<double> &component, const Importance &importance, double radius) {
     std::vector<double> share;
     double sum = 0;
@@ -139,7 +129,7 @@ Figure scree(const Subject &subject) {
     if (summary.r == 0) return no_components();
     if (values.empty()) throw Failure(MERCER_E_UNSUPPORTED, "the model has no eigenvalues to draw");
     const Intervals intervals = intervals_of(subject.model);
-    const double radius = std::clamp(110.0 / static_cast<double>(values.size()), 1.8, 4.0);
+    const double radius = radius_of(values.size());
     std::vector<double> component;
     std::vector<uint32_t> style;
     for (size_t j = 0; j < values.size(); ++j) {

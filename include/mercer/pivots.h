@@ -103,7 +103,8 @@ static inline int32_t mercer_pivot_forecast(const mercer_host *host, mercer_task
     return mercer_pivot_cost(host, task, params, shape, MERCER_PIVOT_BOUND, out);
 }
 
-/* Selects pivots by the rule, reports mse, trace and sweeps, and gives the pivots as centres. */
+/* Selects pivots by the rule, reports mse, trace and what the selection took (sweeps, or passes, refreshes and columns
+ * for rules that need energies), and gives the pivots as centres. */
 static inline int32_t mercer_pivot_reduce(const mercer_host *host, mercer_task *task, const void *params,
                                           const mercer_shape *shape, const mercer_pivot_rule *rule) {
     const mercer_pivot_stop stop = mercer_pivot_stop_of(params, shape, rule->needs);

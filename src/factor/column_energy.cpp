@@ -47,17 +47,13 @@ EnergySketch::Kind sketch_kind(int32_t how) {
 
 ColumnEnergy::ColumnEnergy(Run &run, const Operator &kernel, const KernelRows &rows)
     : run_(run), kernel_(kernel), rows_(rows), u_(unit_roundoff(kernel.f32())), growth_(kernel.f32() ? 24 : 8),
-      relative_floor_(kernel.f32() ? 256 * unit_roundoff(true) : 1e-10) {
+      relative_floor_(energy_floor(kernel.f32())) {
     rows.kernel.need_psd("pivoted Cholesky");
 }
 
 void ColumnEnergy::start(const PivotStop &stop) {
     for (Buffer<double> *one : {&residual_, &energy_, &error_, &norm_, &column_, &bounds_, &scores_})
         *one = run_.buffer<double>(n());
-    if (rule_->needs == MERCER_PIVOT_EXPANSION) {
-        expansion_ = run_.buffer<double>(n());
-        std::fill(expansion_.begin(), expansion_.end(), 1.0);
-    }
     contents_ = hash_rows(run_, rows_);
     kernel_.diagonal(run_, residual_.data());
     double scale = 0;
@@ -88,22 +84,16 @@ void ColumnEnergy::start(const PivotStop &stop) {
 
 // Makes room for this number of columns of L.
 void ColumnEnergy::reserve(int64_t capacity) {
-    const bool expands = !expansion_.empty();
     Buffer<double> factor = run_.buffer<double>(n(), capacity);
-    Buffer<double> coefficients = expands ? run_.buffer<double>(n(), capacity) : Buffer<double>();
     for_rows([&](int64_t row0, int64_t rows) {
-        for (int64_t i = row0; i < row0 + rows; ++i) {
+        for (int64_t i = row0; i < row0 + rows; ++i)
             std::copy_n(factor_.data() + i * capacity_, count(), factor.data() + i * capacity);
-            if (expands) std::copy_n(coefficients_.data() + i * capacity_, count(), coefficients.data() + i * capacity);
-        }
     });
-    if (expands) {
-        Buffer<double> inverse = run_.buffer<double>(capacity, capacity);
-        for (int64_t i = 0; i < count(); ++i)
-            std::copy_n(inverse_.data() + i * capacity_, count(), inverse.data() + i * capacity);
-        inverse_ = std::move(inverse);
-    }
-    factor_ = std::move(factor), coefficients_ = std::move(coefficients);
+    if (expansions_)
+        expansions_->reserve(capacity);
+    else if (rule_->needs == MERCER_PIVOT_EXPANSION)
+        expansions_.emplace(run_, n(), capacity);
+    factor_ = std::move(factor);
     capacity_ = capacity;
 }
 
@@ -216,33 +206,9 @@ void ColumnEnergy::append(Contender &pivot) {
              rows_.kernel.text().c_str(), at + 1, lowest, rows_.source->number(lowest_row));
     for (int64_t i = 0; i < n(); ++i) residual_[i] = std::max(residual_[i], 0.0);
     residual_[pivot.row] = 0;
-    if (!expansion_.empty()) expand(pivot.row, root);
+    if (expansions_) expansions_->append(factor_.data() + pivot.row * capacity_, root, column_.data());
     index_.push_back(pivot.row);
     sum_residuals();
-}
-
-// The update of the coefficients a_j = C L_j, C = L_I^-T, after a pivot with the root sqrt(c_p):
-// with c = -C L_p / root, a_j <- (a_j + c l_j, l_j / root) and C <- ((C, c), (0, 1 / root)).
-void ColumnEnergy::expand(int64_t pivot, double root) {
-    const int64_t i = count();
-    std::vector<double> c(static_cast<size_t>(i));
-    const double *row = factor_.data() + pivot * capacity_;
-    for (int64_t k = 0; k < i; ++k) {
-        double sum = 0;
-        for (int64_t q = k; q < i; ++q) sum += inverse_[k * capacity_ + q] * row[q];
-        c[static_cast<size_t>(k)] = -sum / root;
-    }
-    for (int64_t k = 0; k < i; ++k)
-        inverse_[k * capacity_ + i] = c[static_cast<size_t>(k)], inverse_[i * capacity_ + k] = 0;
-    inverse_[i * capacity_ + i] = 1 / root;
-    for_rows([&](int64_t row0, int64_t rows) {
-        for (int64_t j = row0; j < row0 + rows; ++j) {
-            double *a = coefficients_.data() + j * capacity_, sum = 1;
-            for (int64_t k = 0; k < i; ++k) a[k] += c[static_cast<size_t>(k)] * column_[j], sum += std::fabs(a[k]);
-            a[i] = column_[j] / root;
-            expansion_[j] = sum + std::fabs(a[i]);
-        }
-    });
 }
 
 void ColumnEnergy::update_energies() {

@@ -5,6 +5,7 @@
 #include "../host/task.h"
 #include "../operator/operator.h"
 #include "energy_sketch.h"
+#include "expansions.h"
 #include "partial_cholesky.h"
 
 #include <optional>
@@ -13,6 +14,14 @@ namespace mercer {
 
 // True for the rules that ColumnEnergy serves.
 inline bool by_energy(int32_t needs) { return needs == MERCER_PIVOT_ENERGY || needs == MERCER_PIVOT_EXPANSION; }
+
+// The rank floor of these selections: rows whose residual is at most this fraction of the largest
+// k(x, x) are no candidates.
+constexpr double energy_floor(bool f32) { return f32 ? 256 * unit_roundoff(true) : 1e-10; }
+
+// The number of rows that are scored exactly for each pivot, after an estimate or a random draw. Of
+// 59 random rows, the best is one of the best 5 % of all with probability 1 - 0.95^59 = 0.952.
+constexpr int64_t best_by_rows = 4, best_by_signs = 8, quantile_rows = 59;
 
 // What a selection cost, in addition to its pivots.
 struct EnergyCounts {
@@ -71,6 +80,7 @@ class ColumnEnergy {
     double sample_weight(int64_t i) const { return rows_.weights ? rows_.weights[i] : 1; }
     // The weight of row i in energies, which is 0 if the row was dropped.
     double weight(int64_t i) const { return dropped_.empty() || !dropped_[i] ? sample_weight(i) : 0; }
+    const double *expansion() const { return expansions_ ? expansions_->lengths() : nullptr; }
     double floor() const { return relative_floor_ * largest_diagonal_; }
     bool candidate(int64_t i) const {
         return sample_weight(i) > 0 && residual_[i] > floor() && residual_[i] >= rule_->delta &&
@@ -104,7 +114,6 @@ class ColumnEnergy {
     void drop();
     void append(Contender &pivot);
     void update_energies();
-    void expand(int64_t pivot, double root);
     void sum_residuals();
     bool reached(const PivotStop &stop) const;
 
@@ -115,17 +124,15 @@ class ColumnEnergy {
     const mercer_pivot_rule *rule_ = nullptr;
     std::vector<int64_t> index_, candidates_;
     std::vector<double> errors_;
-    Buffer<uint64_t> contents_;      // hashes of the rows, to break ties; empty for objects
-    Buffer<unsigned char> dropped_;  // 1: the row counts no longer in energies; empty: none was dropped
-    Buffer<unsigned char> barred_;   // 1: the row must not be a pivot; empty: all may
-    Buffer<double> residual_;        // d
-    Buffer<double> energy_, error_;  // s, and a bound e on its error
-    Buffer<double> norm_;            // |K_j|_w, the root of s at the start
-    Buffer<double> factor_, column_; // L, and its newest column
-    Buffer<double> bounds_, scores_; // workspace: bounds of s, and their scores
-    // For rules that read the expansion: 1 + |a_j|_1, the rows a_j = K_II^-1 k_I(x_j) (n x
-    // capacity_), and C = L_I^-T (capacity_ x capacity_, row-major, upper triangle).
-    Buffer<double> expansion_, coefficients_, inverse_;
+    Buffer<uint64_t> contents_;            // hashes of the rows, to break ties; empty for objects
+    Buffer<unsigned char> dropped_;        // 1: the row counts no longer in energies; empty: none was dropped
+    Buffer<unsigned char> barred_;         // 1: the row must not be a pivot; empty: all may
+    Buffer<double> residual_;              // d
+    Buffer<double> energy_, error_;        // s, and a bound e on its error
+    Buffer<double> norm_;                  // |K_j|_w, the root of s at the start
+    Buffer<double> factor_, column_;       // L, and its newest column
+    Buffer<double> bounds_, scores_;       // workspace: bounds of s, and their scores
+    std::optional<Expansions> expansions_; // for rules that read them
     int64_t capacity_ = 0;
     double u_, growth_, relative_floor_; // u_: unit roundoff of the type of kernel values
     double largest_diagonal_ = 0, trace_ = 0, weight_sum_ = 0, residual_sum_ = 0, largest_ = 0;

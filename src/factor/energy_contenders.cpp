@@ -10,19 +10,9 @@
 #include <cmath>
 
 namespace mercer {
-namespace {
-
-constexpr int64_t best_by_rows = 4, best_by_signs = 8; // rows that are scored exactly after an estimate
-// Of 59 random candidates, the best is one of the best 5 % of all with probability 1 - 0.95^59 =
-// 0.952.
-constexpr size_t quantile_rows = 59;
-
-} // namespace
-
 // Writes the scores of all rows for these energies; -1: the row is no candidate.
 void ColumnEnergy::scores(const double *energy, double *out) {
-    const mercer_pivot_state now =
-        state(n(), residual_.data(), energy, rows_.weights, expansion_.empty() ? nullptr : expansion_.data());
+    const mercer_pivot_state now = state(n(), residual_.data(), energy, rows_.weights, expansion());
     for_rows([&](int64_t row0, int64_t rows) {
         rule_->score(rule_->user, &now, row0, rows, out + row0);
         for (int64_t i = row0; i < row0 + rows; ++i)
@@ -61,7 +51,7 @@ ColumnEnergy::Contender ColumnEnergy::best_of(const std::vector<int64_t> &rows) 
     counts_.columns += columns;
     Buffer<double> formed = run_.buffer<double>(n(), columns);
     residual_columns(rows.data(), columns, formed.data());
-    std::vector<double> residual, energy, weights, expansion, score(rows.size());
+    std::vector<double> residual, energy, weights, lengths, score(rows.size());
     for (int64_t k = 0; k < columns; ++k) {
         const double *column = formed.data() + k * n();
         const int64_t row = rows[static_cast<size_t>(k)];
@@ -73,10 +63,10 @@ ColumnEnergy::Contender ColumnEnergy::best_of(const std::vector<int64_t> &rows) 
                  rows_.kernel.text().c_str(), row, sum,
                  kernel_.f32() ? "; if the values are beyond float32, use data.dtype = f64" : "");
         residual.push_back(residual_[row]), energy.push_back(sum), weights.push_back(sample_weight(row));
-        if (!expansion_.empty()) expansion.push_back(expansion_[row]);
+        if (expansions_) lengths.push_back(expansion()[row]);
     }
     const mercer_pivot_state shown =
-        state(columns, residual.data(), energy.data(), weights.data(), expansion.empty() ? nullptr : expansion.data());
+        state(columns, residual.data(), energy.data(), weights.data(), lengths.empty() ? nullptr : lengths.data());
     rule_->score(rule_->user, &shown, 0, columns, score.data());
     const double most = *std::max_element(score.begin(), score.end());
     size_t best = 0;
@@ -126,12 +116,12 @@ std::vector<int64_t> ColumnEnergy::random_rows() {
     for (int64_t i = 0; i < n(); ++i)
         if (candidate(i)) all.push_back(i);
     // The first steps of a random permutation.
-    for (size_t k = 0; k + 1 < all.size() && k < quantile_rows; ++k) {
+    for (size_t k = 0; k + 1 < all.size() && k < size_t{quantile_rows}; ++k) {
         const auto left = static_cast<double>(all.size() - k);
         const auto at = static_cast<size_t>(task_->random.uniform(count(), static_cast<int64_t>(k)) * left);
         std::swap(all[k], all[k + std::min(at, all.size() - k - 1)]);
     }
-    all.resize(std::min(all.size(), quantile_rows));
+    all.resize(std::min(all.size(), size_t{quantile_rows}));
     return all;
 }
 

@@ -41,11 +41,7 @@ class Candidates {
           residual_(run.buffer<double>(count())), energy_(run.buffer<double>(count())),
           weights_(run.buffer<double>(count())), scores_(run.buffer<double>(count())), a_(run.buffer<double>(count())) {
         for (int64_t j = 0; j < count(); ++j) weights_[j] = rows.weights ? rows.weights[number(j)] : 1;
-        if (!expands) return;
-        expansion_ = run.buffer<double>(count());
-        std::fill(expansion_.begin(), expansion_.end(), 1.0);
-        coefficients_ = run.buffer<double>(count(), most);
-        inverse_ = run.buffer<double>(most, most);
+        if (expands) expansions_.emplace(run, count(), most);
     }
     int64_t count() const { return static_cast<int64_t>(numbers_.size()); }
     int64_t number(int64_t j) const { return numbers_[static_cast<size_t>(j)]; }
@@ -65,14 +61,12 @@ class Candidates {
 
   private:
     double *direction(int64_t k) { return v_.data() + k * rank_; }
-    void expand(int64_t pivot, double root);
     Run &run_;
     CountedVector<int64_t> numbers_, picks_; // picks_: row numbers
     int64_t rank_, most_;
     Buffer<double> u_, g_, v_; // u_: row-major; v_: the basis V, column-major
     Buffer<double> residual_, energy_, weights_, scores_, a_;
-    // As in ColumnEnergy: 1 + |a_j|_1, the rows a_j, and L_I^-T; l_ holds the pivots' rows of L.
-    Buffer<double> expansion_, coefficients_, inverse_;
+    std::optional<Expansions> expansions_; // for rules that read them
 };
 
 template <class T>
@@ -96,7 +90,7 @@ int64_t Candidates::best(const mercer_pivot_rule &rule, double floor) {
     state.struct_size = sizeof state;
     state.n = count(), state.step = static_cast<int64_t>(picks_.size());
     state.residual = residual_.data(), state.energy = energy_.data(), state.weights = weights_.data();
-    state.expansion = expansion_.empty() ? nullptr : expansion_.data();
+    state.expansion = expansions_ ? expansions_->lengths() : nullptr;
     state.index = picks_.data(), state.least = floor;
     rule.score(rule.user, &state, 0, count(), scores_.data());
     int64_t best = -1;
@@ -133,29 +127,14 @@ double Candidates::append(int64_t j) {
             energy_[i] = std::max(energy_[i] - 2 * a * b + a * a * c, weights_[i] * residual_[i] * residual_[i]);
         }
     });
-    if (!expansion_.empty()) expand(j, root);
+    if (expansions_) {
+        std::vector<double> row; // of L: V^T u_j, without v
+        for (int64_t q = 0; q < k; ++q) row.push_back(dot(direction(q), u_.data() + j * rank_, rank_));
+        expansions_->append(row.data(), root, a_.data());
+    }
     residual_[j] = energy_[j] = 0;
     picks_.push_back(number(j));
     return c;
-}
-
-// The recursion of ColumnEnergy::expand. Row p of L is V^T u_p.
-void Candidates::expand(int64_t pivot, double root) {
-    const auto k = static_cast<int64_t>(picks_.size());
-    std::vector<double> c(static_cast<size_t>(k)), row(static_cast<size_t>(k));
-    for (int64_t q = 0; q < k; ++q) row[static_cast<size_t>(q)] = dot(direction(q), u_.data() + pivot * rank_, rank_);
-    for (int64_t i = 0; i < k; ++i) {
-        double sum = 0;
-        for (int64_t q = i; q < k; ++q) sum += inverse_[i * most_ + q] * row[static_cast<size_t>(q)];
-        c[static_cast<size_t>(i)] = inverse_[i * most_ + k] = -sum / root;
-    }
-    inverse_[k * most_ + k] = 1 / root;
-    for (int64_t j = 0; j < count(); ++j) {
-        double *a = coefficients_.data() + j * most_, sum = 1;
-        for (int64_t i = 0; i < k; ++i) a[i] += c[static_cast<size_t>(i)] * a_[j], sum += std::fabs(a[i]);
-        a[k] = a_[j] / root;
-        expansion_[j] = sum + std::fabs(a[k]);
-    }
 }
 
 // The random pivots, the rows that must be pivots, and random rows, in ascending order. Rows that
@@ -219,7 +198,7 @@ CountedVector<int64_t> select_in_factor(Run &run, const mercer_task &task, const
                           span->rank(), most, rule.needs == MERCER_PIVOT_EXPANSION);
     if (span->rank() > 0) candidates.start(*span, scatter);
     const double largest = candidates.count() > 0 ? candidates.largest_residual() : 0,
-                 floor = (sizeof(T) == 4 ? 256 * unit_roundoff(true) : 1e-10) * largest;
+                 floor = energy_floor(sizeof(T) == 4) * largest;
     double left = sums.uncentred;
     size_t given = 0;
     *rank_reached = false;

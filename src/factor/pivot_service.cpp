@@ -64,8 +64,6 @@ mercer_pivots run_pivots(PartialCholesky<T> &factor, mercer_task &task, const me
 
 namespace {
 
-// A rule asks for m passes of energies, refreshes excluded, and one pass for each refresh. Two
-// refreshes are likely; at most there is one before each pivot.
 // The cost of a selection in the span of random pivots, and of the factor of the selected rows.
 // stored: both factors are kept in memory; factor: receives the bytes of the second one.
 template <class T>
@@ -90,6 +88,8 @@ mercer_cost in_factor_cost(const mercer_task &task, int64_t n, const mercer_pivo
     return cost;
 }
 
+// The cost of a selection by column energies. An exact one makes m passes, and one for each refresh:
+// two refreshes are likely, and at most there is one before each pivot.
 template <class T>
 mercer_cost energy_cost(const mercer_task &task, int64_t n, const mercer_pivot_stop &stop, int32_t how,
                         const TileBytes &tiles) {
@@ -104,22 +104,23 @@ mercer_cost energy_cost(const mercer_task &task, int64_t n, const mercer_pivot_s
     cost.bytes = bytes.most, cost.likely_bytes = bytes.likely;
     const double rows = static_cast<double>(n), most = static_cast<double>(m), usual = static_cast<double>(likely);
     const int64_t kept = stored ? 1 : m; // passes that compute kernel values
+    constexpr int64_t drawn = EnergySketch::width(EnergySketch::Kind::rows);
+    // `once` kernel values, and n times `each` for each pivot.
+    const auto evaluations = [&](int64_t once, int64_t each) {
+        cost.kernel_evaluations = once + n * each * m;
+        cost.likely_evaluations = static_cast<double>(once) + rows * static_cast<double>(each) * usual;
+    };
     switch (how) {
-    case MERCER_SELECT_ROWS:
-        cost.kernel_evaluations = n * (256 + 4 * m), cost.likely_evaluations = rows * (256 + 4 * usual);
-        break;
-    case MERCER_SELECT_SKETCH:
-        cost.kernel_evaluations = pass + 8 * n * m,
-        cost.likely_evaluations = static_cast<double>(pass) + 8 * rows * usual;
-        break;
-    case MERCER_SELECT_QUANTILE:
-        cost.kernel_evaluations = 59 * n * m, cost.likely_evaluations = 59 * rows * usual;
-        break;
+    case MERCER_SELECT_ROWS: evaluations(n * drawn, best_by_rows); break;
+    case MERCER_SELECT_SKETCH: evaluations(pass, best_by_signs); break;
+    case MERCER_SELECT_QUANTILE: evaluations(0, quantile_rows); break;
     default: // at most one refresh for each pivot, usually two in all; and the columns of contenders
         cost.kernel_evaluations = kept * pass + m * n * n + 17 * n * m;
         cost.likely_evaluations = static_cast<double>(pass) * (stored ? 1 : usual) + 2 * rows * rows + 2 * rows * usual;
     }
-    const double products = how == MERCER_SELECT_EXACT ? rows : how == MERCER_SELECT_QUANTILE ? 59 * most : 512;
+    const double products = how == MERCER_SELECT_EXACT      ? rows
+                            : how == MERCER_SELECT_QUANTILE ? quantile_rows * most
+                                                            : 2 * drawn;
     cost.flops = 2 * rows * products * most + 3 * rows * most * most;
     return cost;
 }
